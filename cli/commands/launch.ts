@@ -24,7 +24,7 @@ import { type Batch, statusSchema } from "../../src/observe/console/wire.ts";
 import { exitCode, recordedLine } from "../output.ts";
 import type { Agent, Destination, Lasting } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
-import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/command.ts";
+import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
 import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
 import { outputOf, privateFolder, runAgent, versionNote } from "../launch/program.ts";
 

@@ -1,23 +1,9 @@
-/** Writes capabilities into a configuration file, by changing its text and nothing around it. */
+/** Writes capabilities into a configuration file in YAML or JSON, and leaves every other character as it is. */
+
 import { isDeepStrictEqual } from "node:util";
-import {
-  isMap,
-  isScalar,
-  isSeq,
-  type Node,
-  type ParsedNode,
-  parseDocument,
-  stringify,
-  type YAMLMap,
-  type YAMLSeq,
-} from "yaml";
-import {
-  LONGEST,
-  maskReferences,
-  type Path,
-  readConfigFile,
-  replaceFile,
-} from "../../src/configuration.ts";
+import { Document, isMap, isScalar, isSeq, parseDocument, stringify } from "yaml";
+import type { Node, ParsedNode, YAMLMap, YAMLSeq } from "yaml";
+import { LONGEST, maskReferences, replaceFile, type Path } from "../../src/configuration.ts";
 import type { Capabilities } from "../../src/inspection.ts";
 import { Fault, isFields, readText } from "../../src/terminal.ts";
 
@@ -27,7 +13,7 @@ type Fix = {
   readonly capabilities: Capabilities;
 };
 
-/** Gives the text that is there now, and the path of the copy that is kept of what was there. */
+/** Gives the new text, and the path of the copy that is kept of the old one. */
 export function writeFix(
   file: string,
   fix: Fix,
@@ -36,31 +22,29 @@ export function writeFix(
   return { text, backup: replaceFile(file, text) };
 }
 
-/** For this model alone: what was shown of one need not hold for another. */
+/** Sets the capabilities of this model alone: another model was not probed. */
 export function fixedText(text: string, { upstream, model, capabilities }: Fix): string {
-  const before = valueOf(text);
-  if (!isFields(at(before, ["upstreams", upstream]))) throw noPlace(upstream);
+  const document = documentOf(text);
   const place = ["upstreams", upstream, "capabilities", "models"];
-  const entries = at(before, place);
-  const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
-  const known = list.findIndex((entry) => isFields(entry) && entry.match === model);
+  if (document.errors.length > 0 || !isMap(document.getIn(place.slice(0, 2), true)))
+    throw noPlace(upstream);
+  const entries = document.getIn(place, true);
+  const items: readonly unknown[] = isSeq(entries) ? entries.items : [];
+  const known = items.findIndex((item) => isMap(item) && item.get("match") === model);
   const changes: readonly Change[] =
     known === -1
-      ? [{ path: [...place, list.length], value: { match: model, ...capabilities } }]
-      : leaves(capabilities).map(({ path, value }) => ({
-          path: [...place, known, ...path],
-          value,
-        }));
+      ? [{ path: [...place, items.length], value: { match: model, ...capabilities } }]
+      : leaves(capabilities, [...place, known]);
+  // Without anchors: aliases and merges share places, and a change of one must not change another.
+  const expected = new Document(document.toJS(), { aliasDuplicateObjects: false });
   let after = text;
-  let expected = before;
   for (const { path, value } of changes) {
-    expected = withValue(expected, path, value);
     const next = setInText(after, path, value);
     if (next === undefined) throw noPlace(upstream);
     after = next;
+    expected.setIn(path, value);
   }
-  // Aliases and merges share places: what is written for one must not change another.
-  if (!isDeepStrictEqual(valueOf(after), expected)) throw noPlace(upstream);
+  if (!isDeepStrictEqual(documentOf(after).toJS(), expected.toJS())) throw noPlace(upstream);
   return after;
 }
 
@@ -72,40 +56,26 @@ const noPlace = (upstream: string): Fault =>
 
 type Change = { readonly path: Path; readonly value: unknown };
 
-/** Variables stand for themselves here: what they hold does not matter. */
-const valueOf = (text: string): unknown => readConfigFile(text, "", (name) => `\${${name}}`).value;
-
-function at(value: unknown, path: Path): unknown {
-  let inner = value;
-  for (const step of path) inner = (inner as Record<string | number, unknown> | undefined)?.[step];
-  return inner;
-}
-
 /** Every value below a group; lists are replaced as a whole. */
-function leaves(group: object, path: Path = []): readonly Change[] {
+function leaves(group: object, path: Path): readonly Change[] {
   return Object.entries(group).flatMap(([key, value]): readonly Change[] =>
     isFields(value) ? leaves(value, [...path, key]) : [{ path: [...path, key], value }],
   );
 }
 
-function withValue(group: unknown, [step, ...rest]: Path, value: unknown): unknown {
-  if (step === undefined) return value;
-  if (typeof step === "number") {
-    const list: readonly unknown[] = Array.isArray(group) ? group : [];
-    return list.toSpliced(step, 1, withValue(list[step], rest, value));
-  }
-  const fields = isFields(group) ? group : {};
-  return { ...fields, [step]: withValue(fields[step], rest, value) };
-}
-
 /**
- * The text with a value at a path, or undefined where there is no place for it,
- * such as below an alias. References to variables are hidden from the parser by
- * signs of the same length, so that places in the one text are places in the other.
+ * References to variables are replaced by signs of the same length, so that offsets in the
+ * document are offsets in the text.
  */
+const masked = (text: string): string =>
+  maskReferences(text, { lookUp: () => "", readFile: () => "" }).text;
+
+const documentOf = (text: string) => parseDocument(masked(text), { uniqueKeys: false });
+
+/** The text with a value at a path; undefined if there is no place for it, such as below an alias. */
 export function setInText(text: string, path: Path, value: unknown): string | undefined {
-  const hidden = maskReferences(text, { lookUp: () => "", readFile: () => "" }).text;
-  const document = parseDocument(hidden, { uniqueKeys: false });
+  const hidden = masked(text);
+  const document = documentOf(text);
   if (document.errors.length > 0) return undefined;
   let node: ParsedNode | null = document.contents;
   for (const [depth, step] of path.entries()) {

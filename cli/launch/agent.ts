@@ -1,8 +1,7 @@
 /** What `patchbay launch` knows of an agent: how one process of it is pointed at a gateway. */
 
 import type { Environment } from "../../src/terminal.ts";
-import type { SettingsFormatName } from "./keep/formats.ts";
-import type { Entry } from "./keep/settings-text.ts";
+import type { Entry, SettingsFormatName } from "./keep/settings.ts";
 
 /** Where an agent is sent, and what it is told of the models there. */
 export type Destination = {

@@ -26,6 +26,7 @@ const parts = [
   "tsconfig.json",
   "tsconfig.build.json",
   "src",
+  "cli",
   "docs",
   "scripts/trim-declarations.ts",
   "README.md",
@@ -33,7 +34,7 @@ const parts = [
 
 /** The limits of docs/decisions/0026-the-package.md. */
 const MOST_BYTES = 790_000;
-const MOST_PACKAGES = 9;
+const MOST_PACKAGES = 10;
 
 type Manifest = {
   version: string;

@@ -12,7 +12,7 @@ import {
   readText,
   stateFolder,
 } from "../../../src/terminal.ts";
-import type { SettingValue } from "./settings-text.ts";
+import type { SettingValue } from "./settings.ts";
 import { writeWhole } from "../../../src/terminal.ts";
 
 const entrySchema = z.object({

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonSettings } from "./json-settings.ts";
-import { MARK, type Entry } from "./settings-text.ts";
+import { MARK, type Entry } from "./settings.ts";
 
 const mark = `${MARK}patchbay launch x --restore`;
 const comment = `/* ${mark} */`;
@@ -21,7 +21,7 @@ describe("settings in JSON", () => {
       provider: { patchbay: { url: "u", list: [1] } },
       env: { KEY: "k" },
     });
-    expect(plain.takeOut(text, written)).toEqual({ text: "{}\n", left: [] });
+    expect(plain.takeOut(text, written, false)).toEqual({ text: "{}\n", left: [] });
   });
 
   it("leave every byte around them as it is", () => {
@@ -32,27 +32,32 @@ describe("settings in JSON", () => {
       .replace("'x'", '"x"')
       .concat('\t"theme": [1, {"b": 2,},],\n  "model": "other", // chosen\n}\n');
     const { text, entries: written } = commented.write(before, entries, mark);
-    expect(text).toContain(`${comment} "model": "m", // chosen`);
-    expect(text).toContain(`{"A": "1" /* a */, ${comment} "KEY": "k"}`);
-    expect(commented.takeOut(text, written)).toEqual({ text: before, left: [] });
+    expect(text).toContain(
+      `  "model": ${comment} "m",\n  ${comment} "provider": {"patchbay":{"url":"u","list":[1]}}, // chosen\n}`,
+    );
+    expect(text).toContain(`"KEY": ${comment} "k"}`);
+    expect(commented.takeOut(text, written, false)).toEqual({ text: before, left: [] });
   });
 
   it("are taken out by their mark where the value was changed, and by value where the mark is gone", () => {
     const { text, entries: written } = commented.write('{\n  "a": 1\n}\n', entries, mark);
     const changed = text.replace('"m"', '"chosen since"');
-    expect(commented.takeOut(changed, written).text).toBe('{\n  "a": 1\n}\n');
+    expect(commented.takeOut(changed, written, false).text).toBe('{\n  "a": 1\n}\n');
     const rewritten = JSON.stringify(
       { ...(JSON.parse(text.replaceAll(comment, "")) as object), more: [2] },
       null,
       4,
     );
-    expect(JSON.parse(commented.takeOut(rewritten, written).text)).toEqual({ a: 1, more: [2] });
+    expect(JSON.parse(commented.takeOut(rewritten, written, false).text)).toEqual({
+      a: 1,
+      more: [2],
+    });
   });
 
   it("that somebody else has changed since, without a mark, stay and are told", () => {
     const { text, entries: written } = plain.write('{"model": "old"}', entries, mark);
     const changed = text.replace('"m"', '"theirs"');
-    const { text: now, left } = plain.takeOut(changed, written);
+    const { text: now, left } = plain.takeOut(changed, written, false);
     expect(JSON.parse(now)).toEqual({ model: "theirs" });
     expect(left).toEqual(["model"]);
   });
@@ -87,7 +92,7 @@ describe("settings in JSON", () => {
           } catch {
             return; // `env` or `provider` is no object.
           }
-          expect(format.takeOut(written.text, written.entries)).toEqual({ text, left: [] });
+          expect(format.takeOut(written.text, written.entries, false)).toEqual({ text, left: [] });
         },
       ),
     );

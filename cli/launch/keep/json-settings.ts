@@ -1,144 +1,128 @@
+/** Settings in JSON, edited by jsonc-parser: every other byte of the file stays as it is. */
+
 import {
-  jsonValue,
-  readObject,
-  rootObject,
-  skipBlank,
-  type Member,
-  type ObjectPlace,
-} from "./json-members.ts";
+  applyEdits,
+  findNodeAtLocation,
+  getNodeValue,
+  modify,
+  parseTree,
+  type Node,
+  type ParseError,
+} from "jsonc-parser";
 import {
   isOurs,
-  lineEnd,
   MARK,
   SettingsProblem,
-  type Entry,
   type SettingsFormat,
   type WrittenEntry,
-} from "./settings-text.ts";
+} from "./settings.ts";
 
-/** Settings in JSON; `comments`: whether their program reads comments in it. */
+/** `comments`: true if the program of the file reads comments, so that each entry gets a mark. */
 export const jsonSettings = (comments: boolean): SettingsFormat => ({
   write(text, entries, mark) {
     const written: WrittenEntry[] = [];
-    let now = /\S/.test(text) ? text : `${text}{}${lineEnd(text)}`;
-    const comment = comments ? `/* ${mark} */ ` : "";
+    let now = /\S/.test(text) ? text : `${text}{}\n`;
     for (const entry of entries) {
-      const { holder, member, depth } = place(now, entry.path);
-      const former = member && now.slice(member.keyStart, member.valueEnd);
+      const path = [...entry.path];
+      const root = rootOf(now);
+      const depth = existingDepth(root, path);
+      const node = findNodeAtLocation(root, path);
+      const former = node && now.slice(node.offset, node.offset + node.length);
       written.push({ ...entry, depth, ...(former === undefined ? {} : { former }) });
-      const key = entry.path[depth] ?? "";
-      const value = nested(entry.path.slice(depth + 1), entry.value);
-      const line = `${comment}${JSON.stringify(key)}: ${JSON.stringify(value)}`;
-      now = member === undefined ? added(now, holder, line) : replaced(now, member, line);
+      const comment = comments ? `/* ${mark} */ ` : "";
+      const last = findNodeAtLocation(root, path.slice(0, depth))?.children?.at(-1);
+      // The new property stands below the last one, or beside it.
+      const [gap = " "] = /\r?\n[ \t]*$/.exec(now.slice(0, last && startOf(now, last))) ?? [];
+      const edits = modify(now, path, entry.value, {}).map(({ offset, length, content }) => ({
+        offset,
+        length,
+        content: content.replace(/^,?/, (comma) =>
+          comma === "" ? comment : `${comma}${gap}${comment}`,
+        ),
+      }));
+      now = applyEdits(now, edits);
     }
     return { text: now, entries: written };
   },
-  takeOut(text, entries) {
+  takeOut(text, entries, isMarkedOnly) {
     const left: string[] = [];
     let now = text;
     for (const entry of entries.toReversed()) {
-      const { member, marked } = find(now, entry.path);
-      if (member === undefined) continue;
-      const value = jsonValue(now.slice(member.valueStart, member.valueEnd));
-      if (!isOurs(entry, value, marked)) left.push(entry.path.join("."));
-      else if (entry.former === undefined) now = pruned(now, entry);
-      else now = replaced(now, member, entry.former);
+      const node = findNodeAtLocation(rootOf(now), [...entry.path]);
+      if (node === undefined) continue;
+      const marked = isMarked(now, node);
+      if (!marked && (isMarkedOnly || !isOurs(entry, getNodeValue(node))))
+        left.push(entry.path.join("."));
+      else if (entry.former === undefined) now = withoutEntry(now, entry);
+      else now = splice(now, startOf(now, node), node.offset + node.length, entry.former);
     }
     return { text: now, left };
   },
 });
 
-type Found = {
-  /** The innermost object on the way to the entry. */
-  readonly holder: ObjectPlace;
-  /** How many parts of the path lead to it. */
-  readonly depth: number;
-  readonly member?: Member | undefined;
-  /** Whether it, or what it stands in, has our mark. */
-  readonly marked: boolean;
-};
+function rootOf(text: string): Node {
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  const [error] = errors;
+  if (root?.type === "object" && error === undefined) return root;
+  const line = text.slice(0, error?.offset ?? root?.offset ?? 0).split("\n").length;
+  throw new SettingsProblem(`is no JSON: look at line ${line}`);
+}
 
-function find(text: string, path: readonly string[]): Found {
-  let holder = rootObject(text, MARK);
-  if (holder === undefined)
-    return { holder: { start: 0, end: 0, members: [] }, depth: 0, marked: false };
-  let marked = false;
-  for (const [depth, key] of path.entries()) {
-    const member: Member | undefined = holder.members.findLast((one) => one.key === key);
-    marked ||= member?.marked === true;
-    if (depth === path.length - 1) return { holder, depth, member, marked };
-    if (member === undefined || text[member.valueStart] !== "{") return { holder, depth, marked };
-    holder = readObject(text, member.valueStart, MARK);
+/** The number of parts of a path that are there. Throws if a value on the way is no object. */
+function existingDepth(root: Node, path: readonly string[]): number {
+  for (let depth = 1; depth < path.length; depth++) {
+    const node = findNodeAtLocation(root, path.slice(0, depth));
+    if (node === undefined) return depth - 1;
+    if (node.type !== "object")
+      throw new SettingsProblem(`has a \`${path.slice(0, depth).join(".")}\` that is no object`);
   }
-  return { holder, depth: 0, marked };
+  return path.length - 1;
 }
 
-/** As `find`, for an entry that shall be written. */
-function place(text: string, path: readonly string[]): Found {
-  const found = find(text, path);
-  const inTheWay = found.holder.members.find(({ key }) => key === path[found.depth]);
-  if (found.member === undefined && inTheWay !== undefined)
-    throw new SettingsProblem(
-      `has a \`${path.slice(0, found.depth + 1).join(".")}\` that is no object`,
-    );
-  return found;
+const splice = (text: string, start: number, end: number, content = ""): string =>
+  text.slice(0, start) + content + text.slice(end);
+
+/** The start of a node, with the mark before it. */
+function startOf(text: string, { offset }: Node): number {
+  const comment = text.lastIndexOf("/*", offset);
+  const between = comment === -1 ? "" : text.slice(comment, offset);
+  const isMark = between.startsWith(`/* ${MARK}`) && /^[^]*?\*\/\s*$/.test(between);
+  return isMark && between.indexOf("*/") === between.lastIndexOf("*/") ? comment : offset;
 }
 
-const nested = (path: readonly string[], value: Entry["value"]): Entry["value"] =>
-  path.reduceRight<Entry["value"]>((inner, key) => ({ [key]: inner }), value);
-
-/** As the first member: what follows keeps its commas, also one at the end. */
-function added(text: string, { start, end, members }: ObjectPlace, line: string): string {
-  const [blank = ""] = /^\s*/.exec(text.slice(start + 1, end)) ?? [];
-  const [first] = members;
-  if (first !== undefined)
-    return `${text.slice(0, start + 1)}${blank}${line},${blank === "" ? " " : ""}${text.slice(start + 1)}`;
-  const [indent = ""] = /(?<=^|\n)[ \t]*(?=[^\n]*$)/.exec(text.slice(0, start)) ?? [];
-  const ending = lineEnd(text);
-  return `${text.slice(0, start + 1)}${ending}${indent}  ${line}${ending}${indent}${text.slice(start + 1).trimStart()}`;
+/** True if a mark stands before the value, before its key, or before an object around it. */
+function isMarked(text: string, node: Node): boolean {
+  for (let part: Node | undefined = node; part !== undefined; part = part.parent)
+    if (startOf(text, part) !== part.offset) return true;
+  return false;
 }
 
-const replaced = (text: string, { start, valueEnd }: Member, line: string): string =>
-  text.slice(0, start) + line + text.slice(valueEnd);
-
-/** Without the entry, and without the objects around it that were made for it and are empty now. */
-function pruned(text: string, { path, depth }: WrittenEntry): string {
+/** Removes an entry, and the objects around it that were made for it and are empty now. */
+function withoutEntry(text: string, { path, depth }: WrittenEntry): string {
   let now = text;
   for (let length = path.length; length > depth; length--) {
-    const { holder, member } = find(now, path.slice(0, length));
-    if (member === undefined) return now;
-    const isEmpty = length === path.length || jsonIsEmpty(now, member);
-    // What somebody has put beside ours is not ours.
-    if (!isEmpty) return now.slice(0, member.start) + now.slice(member.keyStart);
-    now = without(now, holder, member);
+    const node = findNodeAtLocation(rootOf(now), path.slice(0, length));
+    const property = node?.parent;
+    if (node === undefined || property === undefined) return now;
+    const isEmpty = length === path.length || node.children?.length === 0;
+    // The user has added something to the object, so only the mark is removed.
+    if (!isEmpty) return splice(now, startOf(now, property), property.offset);
+    now = withoutProperty(now, property);
   }
   return now;
 }
 
-const jsonIsEmpty = (text: string, { valueStart, valueEnd }: Member): boolean =>
-  /^\{\s*\}$/.test(text.slice(valueStart, valueEnd));
-
-function without(text: string, { start, end, members }: ObjectPlace, member: Member): string {
-  const comma = skipBlank(text, member.valueEnd);
-  const head = text.slice(0, member.start);
-  if (text[comma] === ",") {
-    const tail = text.slice(member.valueEnd, comma) + text.slice(comma + 1);
-    return /^[ \t]*\r?\n/.test(tail) ? head.trimEnd() + tail : head + tail.trimStart();
-  }
-  const tail = text.slice(member.valueEnd);
-  const before = members[members.indexOf(member) - 1];
-  if (before !== undefined) {
-    const between = withoutComma(text.slice(before.valueEnd, member.start));
-    const isOpen = between.includes("//") && !/^[ \t]*\r?\n/.test(tail);
-    return text.slice(0, before.valueEnd) + (isOpen ? between : between.trimEnd()) + tail;
-  }
-  const rest = text.slice(start + 1, member.start) + text.slice(member.valueEnd, end - 1);
-  return text.slice(0, start + 1) + (/\S/.test(rest) ? rest : "") + text.slice(end - 1);
+/** Removes a property with one comma and its mark. Comments of the user around it stay. */
+function withoutProperty(text: string, property: Node): string {
+  const siblings = property.parent?.children ?? [];
+  const index = siblings.indexOf(property);
+  const previous = siblings[index - 1];
+  const start = startOf(text, property);
+  const end = property.offset + property.length;
+  const from = previous === undefined ? start : previous.offset + previous.length;
+  if (previous !== undefined && /^\s*,\s*$/.test(text.slice(from, start)))
+    return splice(text, from, end);
+  const [comma = ""] = /^\s*,[ \t]*/.exec(text.slice(end)) ?? [];
+  return splice(text, start, end + comma.length);
 }
-
-/** Between two members: their comments without the comma. */
-const withoutComma = (between: string): string =>
-  between.replaceAll(
-    /(\/\/[^\n]*|\/\*[^]*?\*\/)|,/g,
-    (_, comment: string | undefined) => comment ?? "",
-  );

@@ -1,77 +1,141 @@
-import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
-import { Fault, FileRefusal, readBytes } from "../../../src/terminal.ts";
-import { settingsFormats, type SettingsFormatName } from "./formats.ts";
-import { backupFile, digestOf, writeJournal } from "./journal.ts";
-import { SettingsProblem, type Entry, type Written } from "./settings-text.ts";
-import { writeWhole } from "../../../src/terminal.ts";
+/** `patchbay launch AGENT --keep` and `--restore`: changes an agent's settings file and changes it back. */
 
-/** What shall last in the settings of an agent. */
-export type Wanted = {
-  readonly agent: string;
-  readonly file: string;
-  readonly format: SettingsFormatName;
-  readonly entries: readonly Entry[];
-  /** Files of ours that the settings name: text by path. */
-  readonly own: Readonly<Record<string, string>>;
-  /** Says how to undo it; a comment beside each entry where the format has comments. */
-  readonly mark: string;
-  /** Whether a key is among the entries, so that nobody else may read them. */
-  readonly isSecret: boolean;
-  readonly at: Date;
+import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import {
+  Fault,
+  FileRefusal,
+  homeFolder,
+  readBytes,
+  writeWhole,
+  type Environment,
+} from "../../../src/terminal.ts";
+import type { Agent, Keeping, Lasting, Output, Place } from "../agent.ts";
+import { jsonSettings } from "./json-settings.ts";
+import {
+  backupFile,
+  digestOf,
+  dropJournal,
+  journalFolder,
+  readBackup,
+  readJournal,
+  writeJournal,
+  type Journal,
+} from "./journal.ts";
+import { tomlSettings, yamlListSettings, yamlSettings } from "./line-settings.ts";
+import {
+  MARK,
+  SettingsProblem,
+  type SettingsFormat,
+  type SettingsFormatName,
+  type WrittenEntry,
+} from "./settings.ts";
+
+const settingsFormats: Readonly<Record<SettingsFormatName, SettingsFormat>> = {
+  json: jsonSettings(false),
+  jsonc: jsonSettings(true),
+  toml: tomlSettings,
+  yaml: yamlSettings,
+  "yaml-list": yamlListSettings,
 };
 
-/** Changes a settings file in place; the journal and the backup are on disk before. */
-export function keepSettings(folder: string, wanted: Wanted): void {
-  const { file, agent } = wanted;
+export type Kept = { readonly file: string; readonly notes: readonly string[] };
+
+export type Restored =
+  /** The file holds no entry of ours. */
+  | { readonly outcome: "nothing" }
+  /** The file is as before, byte for byte; `gone`: there was none before. */
+  | { readonly outcome: "put back"; readonly file: string; readonly gone: boolean }
+  /** The file has changed since, and our entries are taken out of it. */
+  | {
+      readonly outcome: "taken out";
+      readonly file: string;
+      /** Entries that have another value by now, which stay. */
+      readonly left: readonly string[];
+      readonly backup?: string | undefined;
+    }
+  /** The file cannot be read as settings any more. */
+  | {
+      readonly outcome: "by hand";
+      readonly file: string;
+      readonly problem: string;
+      readonly entries: readonly string[];
+      readonly backup?: string | undefined;
+    };
+
+const undo = (agent: Agent): string => `patchbay launch ${agent.name} --restore`;
+
+/** Points the agent's own settings at a gateway until they are restored. The journal and the backup are written first. */
+export async function keepAgent(
+  agent: Agent,
+  to: Lasting,
+  { env, output }: { readonly env: Environment; readonly output: Output },
+): Promise<Kept> {
+  const keeping = keepingOf(agent);
+  const file = keeping.file(placeOf(env));
+  const texts = Object.entries((await keeping.beside?.(to, output)) ?? {});
+  const own = texts.map(([name, text]) => ({ name, text, path: join(dirname(file), name) }));
+  // Earlier entries of ours are undone first, so that the backup is always the user's own file.
+  restoreAgent(agent, env);
+  const entries = keeping.entries(
+    to,
+    Object.fromEntries(own.map(({ name, path }) => [name, path])),
+  );
   const target = existsSync(file) ? realpathSync(file) : file;
-  const { bytes, text, entries } = changed(wanted, target);
+  const mark = `${MARK}${undo(agent)}`;
+  const { bytes, written } = changed(file, target, (text) =>
+    settingsFormats[keeping.format].write(text, entries, mark),
+  );
   const mode = bytes && statSync(target).mode & 0o777;
-  const after = Buffer.from(text);
+  const after = Buffer.from(written.text);
+  const folder = journalFolder(agent.name, env);
   const folders = missingFolders(dirname(target));
   within(`The journal in ${folder}`, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (bytes !== undefined) writeWhole(backupFile(folder), bytes, 0o600);
     writeJournal(folder, {
       version: 1,
-      agent,
-      at: wanted.at.toISOString(),
+      agent: agent.name,
+      at: new Date().toISOString(),
       file,
       target,
       ...(mode === undefined ? {} : { mode }),
       before: digestOf(bytes ?? new Uint8Array()),
       after: digestOf(after),
-      entries,
+      entries: written.entries,
       folders,
-      own: Object.keys(wanted.own),
+      own: own.map(({ path }) => path),
     });
   });
+  // A file with a key is for its owner alone.
+  const isSecret = to.key !== undefined && JSON.stringify(entries).includes(to.key);
   within(file, () => {
     mkdirSync(dirname(target), { recursive: true });
-    for (const [path, own] of Object.entries(wanted.own)) writeWhole(path, Buffer.from(own), 0o600);
-    writeWhole(target, after, wanted.isSecret ? 0o600 : (mode ?? 0o600));
+    for (const { path, text } of own) writeWhole(path, Buffer.from(text), 0o600);
+    writeWhole(target, after, isSecret ? 0o600 : (mode ?? 0o600));
   });
+  return { file, notes: [keeping.note?.(to) ?? [], `To undo it: ${undo(agent)}`].flat() };
 }
 
-function changed(
-  { file, format, entries, mark }: Wanted,
+function changed<Written extends { readonly text: string }>(
+  file: string,
   target: string,
-): Written & { readonly bytes: Uint8Array | undefined } {
+  change: (text: string) => Written,
+) {
   try {
     const bytes = settingsBytes(target);
-    const change = (rest: string): Written => settingsFormats[format].write(rest, entries, mark);
-    return { ...changeText(bytes ?? new Uint8Array(), change), bytes };
+    return { bytes, written: changeText(bytes ?? new Uint8Array(), change) };
   } catch (error) {
     if (!(error instanceof SettingsProblem)) throw error;
     throw new Fault("request.invalid", `${file} ${error.message}. Nothing was changed.`, {}, error);
   }
 }
 
-/** Settings are written by people: more is some other file, and takes long to read. */
+/** In bytes. People write settings by hand, so a longer file is something else. */
 const LONGEST = 1_000_000;
 
 /** The bytes of a settings file; undefined if there is none. Throws a SettingsProblem. */
-export function settingsBytes(file: string): Uint8Array | undefined {
+function settingsBytes(file: string): Uint8Array | undefined {
   try {
     return readBytes(file, { limit: LONGEST });
   } catch (error) {
@@ -82,8 +146,8 @@ export function settingsBytes(file: string): Uint8Array | undefined {
   }
 }
 
-/** Changes the text of a settings file; what cannot be read as its format is a SettingsProblem. */
-export function changeText<Change extends { readonly text: string }>(
+/** Changes the text of a settings file. Throws a SettingsProblem for a text that its format cannot have. */
+function changeText<Change extends { readonly text: string }>(
   bytes: Uint8Array,
   change: (text: string) => Change,
 ): Change {
@@ -91,35 +155,173 @@ export function changeText<Change extends { readonly text: string }>(
   if (!Buffer.from(text).equals(bytes)) throw new SettingsProblem("is not text in UTF-8");
   const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   try {
-    const changed = change(text.slice(bom.length));
-    return { ...changed, text: bom + changed.text };
+    const made = change(text.slice(bom.length));
+    return { ...made, text: bom + made.text };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new SettingsProblem("is nested too deep to be read");
   }
 }
 
-/** The folders on the way to one that are not there, the outermost first. */
+/** The folders above a file that do not exist, the outermost first. */
 function missingFolders(folder: string): string[] {
   if (existsSync(folder) || dirname(folder) === folder) return [];
   return [...missingFolders(dirname(folder)), folder];
 }
 
-/** Runs what writes; where nothing can be written it says so. */
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "you may not write there",
+  EPERM: "you may not write there",
+  EROFS: "it is on a file system that is read-only",
+  ENOSPC: "the disk is full",
+  ENOENT: "its folder is not there",
+  ENOTDIR: "its folder is a file",
+};
+
+/** Runs a function that writes. Throws a Fault with the reason if the system refuses. */
 export function within<Result>(what: string, write: () => Result): Result {
   try {
     return write();
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
-    const reasons: Readonly<Record<string, string>> = {
-      EACCES: "you may not write there",
-      EPERM: "you may not write there",
-      EROFS: "it is on a file system that is read-only",
-      ENOSPC: "the disk is full",
-      ENOENT: "its folder is not there",
-      ENOTDIR: "its folder is a file",
-    };
-    const reason = reasons[code] ?? code;
-    throw new Fault("request.invalid", `${what} cannot be written: ${reason}.`, {}, error);
+    const message = `${what} cannot be written: ${reasons[code] ?? code}.`;
+    throw new Fault("request.invalid", message, {}, error);
+  }
+}
+
+/** Undoes what was kept. Neither the gateway nor the agent is asked. */
+export function restoreAgent(agent: Agent, env: Environment): Restored {
+  const keeping = keepingOf(agent);
+  const folder = journalFolder(agent.name, env);
+  const journal = readJournal(folder);
+  if (journal === undefined) return restoreByMarks(keeping, keeping.file(placeOf(env)));
+  const restored = restoreByJournal(folder, journal, keeping);
+  if (restored.outcome !== "by hand") {
+    for (const path of journal.own) rmSync(path, { force: true });
+    for (const made of journal.folders.toReversed()) removeIfEmpty(made);
+    dropJournal(folder, restored.outcome === "taken out");
+  }
+  return restored;
+}
+
+function restoreByJournal(folder: string, journal: Journal, keeping: Keeping): Restored {
+  const { target: file, mode, entries, before } = journal;
+  const backup = readBackup(folder);
+  const kept = backup === undefined ? {} : { backup: backupFile(folder) };
+  return readable(file, { entries, ...kept }, () => {
+    const bytes = settingsBytes(file);
+    if (bytes === undefined) return { outcome: "nothing" };
+    const digest = digestOf(bytes);
+    if (digest === before) return { outcome: "put back", file, gone: false };
+    if (digest === journal.after && mode === undefined) {
+      within(file, () => rmSync(file));
+      return { outcome: "put back", file, gone: true };
+    }
+    if (digest === journal.after && backup !== undefined && digestOf(backup) === before) {
+      within(file, () => writeWhole(file, backup, mode ?? 0o600));
+      return { outcome: "put back", file, gone: false };
+    }
+    const out = changeText(bytes, (text) =>
+      settingsFormats[keeping.format].takeOut(text, entries, false),
+    );
+    return { ...takenOut(file, bytes, out, mode), ...kept };
+  });
+}
+
+/** For a lost journal: only a mark shows that an entry is ours. */
+function restoreByMarks(keeping: Keeping, file: string): Restored {
+  const { format } = keeping;
+  if (!existsSync(file)) return { outcome: "nothing" };
+  const target = realpathSync(file);
+  // Only the paths of these entries count.
+  const nowhere: Lasting = { url: "", model: "", small: "", models: [], context: 0 };
+  const entries = keeping
+    .entries(nowhere, {})
+    .map(({ path, value }): WrittenEntry => ({ path, value, depth: 0 }));
+  return readable(target, { entries }, () => {
+    const bytes = settingsBytes(target) ?? new Uint8Array();
+    const out = changeText(bytes, (text) => settingsFormats[format].takeOut(text, entries, true));
+    return takenOut(target, bytes, { ...out, left: [] }, undefined);
+  });
+}
+
+function takenOut(
+  file: string,
+  bytes: Uint8Array,
+  { text, left }: { readonly text: string; readonly left: readonly string[] },
+  mode: number | undefined,
+): Extract<Restored, { outcome: "taken out" | "nothing" }> {
+  const after = Buffer.from(text);
+  if (after.equals(bytes) && left.length === 0) return { outcome: "nothing" };
+  const rights = mode ?? statSync(file).mode & 0o777;
+  within(file, () => writeWhole(file, after, rights));
+  return { outcome: "taken out", file, left };
+}
+
+/** Runs a restore. The outcome is `by hand` if the file cannot be read as settings. */
+function readable(
+  file: string,
+  {
+    entries,
+    ...kept
+  }: { readonly entries: readonly WrittenEntry[]; readonly backup?: string | undefined },
+  run: () => Restored,
+): Restored {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof SettingsProblem)) throw error;
+    const names = entries.map(({ path }) => path.join("."));
+    return { outcome: "by hand", file, problem: error.message, entries: names, ...kept };
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // The folder holds other files by now.
+  }
+}
+
+function keepingOf(agent: Agent): Keeping {
+  if (agent.keeping !== undefined) return agent.keeping;
+  throw new Fault(
+    "request.invalid",
+    `No settings file of ${agent.title} is known that was tried; \`patchbay launch ${agent.name}\` needs none.`,
+  );
+}
+
+function placeOf(env: Environment): Place {
+  const home = env["HOME"] ?? homeFolder();
+  if (home !== undefined && isAbsolute(home)) return { home, env };
+  throw new Fault("request.invalid", "There is no home directory to keep settings in; set HOME.");
+}
+
+/** The outcome of a restore, in sentences. */
+export function restoredLines(agent: Agent, restored: Restored): string[] {
+  switch (restored.outcome) {
+    case "nothing":
+      return [`Nothing of ours is in the settings of ${agent.title}.`];
+    case "put back":
+      return [
+        restored.gone
+          ? `${restored.file} is gone again, as before.`
+          : `${restored.file} is as it was, byte for byte.`,
+      ];
+    case "taken out":
+      return [
+        `${restored.file} has changed since, so only our entries were taken out.`,
+        ...restored.left.map((name) => `\`${name}\` was changed by somebody else and stays.`),
+        ...(restored.backup === undefined ? [] : [`The file as it was: ${restored.backup}`]),
+      ];
+    case "by hand":
+      return [
+        `${restored.file} ${restored.problem}, so our entries could not be taken out.`,
+        `Remove them by hand: ${restored.entries.join(", ")}`,
+        ...(restored.backup === undefined ? [] : [`The file as it was: ${restored.backup}`]),
+      ];
+    default:
+      return restored satisfies never;
   }
 }

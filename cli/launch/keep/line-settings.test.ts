@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { settingsFormats } from "./formats.ts";
-import { MARK, type Entry } from "./settings-text.ts";
+import {
+  tomlSettings as toml,
+  yamlListSettings as list,
+  yamlSettings as yaml,
+} from "./line-settings.ts";
+import { MARK, type Entry } from "./settings.ts";
 
 const mark = `${MARK}patchbay launch x --restore`;
-const { toml, yaml, "yaml-list": list } = settingsFormats;
+const end = "# end of what Patchbay wrote";
 
 describe("settings in TOML", () => {
   const entries: readonly Entry[] = [
@@ -29,8 +33,10 @@ a = "b"
 `;
   const after = `# mine
 # before Patchbay: model = 'gpt-9' # chosen
-model_provider = "patchbay" # ${mark}
-model = "m" # ${mark}
+# ${mark}
+model_provider = "patchbay"
+model = "m"
+${end}
 list = [
 `;
 
@@ -39,15 +45,17 @@ list = [
     expect(text.startsWith(after)).toBe(true);
     expect(text).toContain('\n# before Patchbay: base_url = "http://mine/v1"\n');
     expect(
-      text.endsWith(`\n[model_providers.patchbay] # ${mark}\nname = "P"\nbase_url = "u"\n`),
+      text.endsWith(
+        `\n# ${mark}\n[model_providers.patchbay]\nname = "P"\nbase_url = "u"\n${end}\n`,
+      ),
     ).toBe(true);
   });
 
   it("are taken out to the byte by their marks, also where nothing is known but the text", () => {
     for (const text of [before, before.replaceAll("\n", "\r\n"), "", "a = 1\n", "[t]\na = 1\n"]) {
       const written = toml.write(text, entries, mark);
-      expect(toml.takeOut(written.text, written.entries)).toEqual({ text, left: [] });
-      expect(toml.takeOut(written.text, [])).toEqual({ text, left: [] });
+      expect(toml.takeOut(written.text, written.entries, false)).toEqual({ text, left: [] });
+      expect(toml.takeOut(written.text, [], true)).toEqual({ text, left: [] });
     }
   });
 
@@ -59,7 +67,7 @@ list = [
       .map((line) => line.replace(/ # .*/, "").replace('"m"', "'m'"))
       .join("\n")
       .concat('extra = "by the agent"\n[new]\nb = 2\n');
-    expect(toml.takeOut(rewritten, written)).toEqual({
+    expect(toml.takeOut(rewritten, written, false)).toEqual({
       text: 'model = "mine"\na = 1\n[new]\nb = 2\n',
       left: [],
     });
@@ -68,7 +76,7 @@ list = [
   it("that somebody has set anew stay, and what they replaced is not put beside them", () => {
     const { text, entries: written } = toml.write('model = "mine"\na = 1\n', entries, mark);
     const changed = text.replace(/^model = .*$/m, 'model = "newer"');
-    expect(toml.takeOut(changed, written)).toEqual({
+    expect(toml.takeOut(changed, written, false)).toEqual({
       text: 'model = "newer"\na = 1\n',
       left: ["model"],
     });
@@ -99,16 +107,16 @@ text: |
   it("are taken out to the byte, by marks or by value", () => {
     for (const text of [before, before.replaceAll("\n", "\r\n"), "", "a: 1\n", "# none\n"]) {
       const { text: now, entries: written } = yaml.write(text, entries, mark);
-      expect(yaml.takeOut(now, written)).toEqual({ text, left: [] });
+      expect(yaml.takeOut(now, written, false)).toEqual({ text, left: [] });
     }
     const { text, entries: written } = yaml.write("a: 1\n", entries, mark);
     const rewritten = text.replaceAll(/ # .*/g, "").replaceAll('"', "'").concat("b: 2\n");
-    expect(yaml.takeOut(rewritten, written)).toEqual({ text: "a: 1\nb: 2\n", left: [] });
+    expect(yaml.takeOut(rewritten, written, false)).toEqual({ text: "a: 1\nb: 2\n", left: [] });
   });
 
   it("are not written into what is no list of keys", () => {
     expect(() => yaml.write("{ a: 1 }\n", entries, mark)).toThrow("look at line 1");
-    expect(() => yaml.write("a: 1\n...\nb: 2\n", entries, mark)).toThrow("look at line 2");
+    expect(() => yaml.write("a: 1\n...\nb: 2\n", entries, mark)).toThrow("look at line 3");
   });
 });
 
@@ -126,15 +134,15 @@ describe("members of a list in YAML", () => {
       "",
     ]) {
       const { text: now, entries: written } = list.write(text, entries, mark);
-      expect(now).toMatch(/models:.*\n *- \{"name":"Patchbay"/);
-      expect(list.takeOut(now, written)).toEqual({ text, left: [] });
+      expect(now).toMatch(/models:.*\n *# by Patchbay.*\n *- \{"name":"Patchbay"/);
+      expect(list.takeOut(now, written, false)).toEqual({ text, left: [] });
     }
   });
 
   it("are found by value where an agent has written the file anew", () => {
     const { entries: written } = list.write(block, entries, mark);
     const anew = `name: Mine\nmodels:\n  - name: Patchbay\n    model: m\n    capabilities:\n      - tool_use\n  - name: A\n    model: a\n`;
-    expect(list.takeOut(anew, written).text).toBe(
+    expect(list.takeOut(anew, written, false).text).toBe(
       "name: Mine\nmodels:\n  - name: A\n    model: a\n",
     );
   });

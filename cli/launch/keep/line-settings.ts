@@ -1,108 +1,131 @@
-/** Settings in formats that are read by lines: TOML and YAML. */
+/**
+ * Settings in TOML and YAML: our lines stand in blocks between two comments, and a statement of
+ * the user's with the same path becomes a comment until the block is taken out.
+ */
 
+import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import {
+  includes,
   isOurs,
   MARK,
   SettingsProblem,
   type Entry,
   type SettingsFormat,
-  type SettingValue,
-  type TakenOut,
   type WrittenEntry,
-} from "./settings-text.ts";
+} from "./settings.ts";
 
-/** What stands in some whole lines of a text. */
-export type Segment = {
+/** The whole lines that set one path. */
+export type Statement = {
   readonly path: readonly string[];
   readonly first: number;
-  /** Behind its last line. */
+  /** The line behind the last. */
   readonly end: number;
-  /** Whether it opens a table. */
-  readonly isHeader: boolean;
+  /** Undefined for the header of a table, and for a value of a kind that we do not write. */
+  readonly value?: unknown;
 };
 
-export type LineGrammar = {
-  segments(lines: readonly string[]): readonly Segment[];
-  /** The value in the lines of one segment. */
-  value(text: string): unknown;
-  /** The lines of an entry, the mark on the first. */
-  lines(entry: Entry, mark: string): readonly string[];
-  /** Whether an entry belongs to the end of the text. */
-  isLast(entry: Entry): boolean;
+type Grammar = {
+  /** Throws a SettingsProblem for a text that has another form. */
+  statements(text: string): readonly Statement[];
+  lines(entry: Entry): readonly string[];
 };
 
-/** Before each line of the user's that ours take the place of. */
+const END = "# end of what Patchbay wrote";
+/** Precedes each line of the user's that a line of ours replaces. */
 const ASIDE = "# before Patchbay: ";
 
 const startsWith = (path: readonly string[], start: readonly string[]): boolean =>
   start.every((part, index) => path[index] === part);
 
-/** Lines as they are: a carriage return stays at the end of each that has one. */
-export const linesOf = (text: string): string[] => text.split("\n");
+/** A TOML table goes to the end of the text, since keys behind it would belong to it. */
+const isTable = ({ value }: Entry): boolean => typeof value === "object";
 
-/** Lines of ours, as the others of the text end. */
-export const endedAs = (text: string, lines: readonly string[]): string[] =>
-  lines.map((line) => (text.includes("\r\n") ? `${line}\r` : line));
+const lineSettings = (grammar: Grammar): SettingsFormat => {
+  const statementsOf = (lines: readonly string[]): readonly Statement[] =>
+    grammar.statements(lines.map((line) => line.replace(/\r$/, "")).join("\n"));
+  return {
+    write(text, entries, mark) {
+      const lines = text.split("\n");
+      const written = entries.map((entry): WrittenEntry => {
+        const former = setAside(lines, statementsOf(lines), entry);
+        return { ...entry, depth: 0, ...(former === "" ? {} : { former }) };
+      });
+      const end = lines.at(-1) === "" ? lines.length - 1 : lines.length;
+      const head = statementsOf(lines)[0]?.first ?? end;
+      const blockOf = (some: readonly Entry[]): string[] => block(text, some, grammar, mark);
+      insert(lines, end, blockOf(entries.filter(isTable)));
+      insert(lines, head, blockOf(entries.filter((entry) => !isTable(entry))));
+      return { text: lines.join("\n"), entries: written };
+    },
+    takeOut(text, entries, isMarkedOnly) {
+      const lines = text.split("\n");
+      const { marks, inside } = blocksIn(lines);
+      const removed = new Set(isMarkedOnly ? [...marks, ...inside] : marks);
+      const left: string[] = [];
+      const places = new Map<WrittenEntry, number>();
+      const statements = statementsOf(lines);
+      for (const entry of isMarkedOnly ? [] : entries) {
+        const found = statements.filter(({ path }) => startsWith(path, entry.path));
+        const [first] = found;
+        if (first === undefined) continue;
+        if (isOurs(entry, first.value)) {
+          places.set(entry, first.first);
+          for (const one of found) for (let at = one.first; at < one.end; at++) removed.add(at);
+        } else left.push(entry.path.join("."));
+      }
+      const kept = lines.flatMap((line, at) => (removed.has(at) ? [] : [line]));
+      const whole = putBack(kept, statementsOf);
+      const present = statementsOf(whole);
+      for (const [{ path, former }, place] of places) {
+        const isThere = present.some((one) => startsWith(one.path, path));
+        const before = [...removed].filter((at) => at < place).length;
+        if (former !== undefined && !isThere)
+          insert(whole, Math.min(place - before, whole.length), former.split("\n"));
+      }
+      return { text: whole.join("\n"), left };
+    },
+  };
+};
 
-export function insert(lines: string[], at: number, added: readonly string[]): void {
+function insert(lines: string[], at: number, added: readonly string[]): void {
   for (const [index, line] of added.entries()) lines.splice(at + index, 0, line);
 }
 
-export const withoutReturns = (lines: readonly string[]): string[] =>
-  lines.map((line) => line.replace(/\r$/, ""));
+/** Lines of ours between two comments, with the line ends of the text. */
+function block(text: string, entries: readonly Entry[], grammar: Grammar, mark: string): string[] {
+  if (entries.length === 0) return [];
+  const lines = [`# ${mark}`, ...entries.flatMap((entry) => grammar.lines(entry)), END];
+  return lines.map((line) => (text.includes("\r\n") ? `${line}\r` : line));
+}
 
-export const lineSettings = (grammar: LineGrammar): SettingsFormat => ({
-  write(text, entries, mark) {
-    const lines = linesOf(text);
-    const written: WrittenEntry[] = [];
-    for (const entry of entries) {
-      const former = setAside(lines, grammar, entry);
-      written.push({ ...entry, depth: 0, ...(former === "" ? {} : { former }) });
+/** The numbers of the lines that open and close blocks, and of the lines between. */
+function blocksIn(lines: readonly string[]) {
+  const marks: number[] = [];
+  const inside: number[] = [];
+  let start: number | undefined;
+  for (const [at, line] of lines.entries())
+    if (line.trimStart().startsWith(`# ${MARK}`)) {
+      marks.push(at);
+      start = at;
+    } else if (line.trim() === END) {
+      marks.push(at);
+      for (let one = (start ?? at) + 1; one < at; one++) inside.push(one);
+      start = undefined;
     }
-    const last = entries.filter((entry) => grammar.isLast(entry));
-    const first = entries.filter((entry) => !last.includes(entry));
-    if (last.length > 0) {
-      const isOpen = lines.at(-1) !== "";
-      const added = endedAs(
-        text,
-        last.flatMap((entry) => grammar.lines(entry, mark)),
-      );
-      if (isOpen && text.includes("\r\n")) lines.push(`${lines.pop()}\r`);
-      insert(lines, isOpen ? lines.length : lines.length - 1, added);
-      if (isOpen) lines.push("");
-    }
-    const at = grammar.segments(lines)[0]?.first ?? Math.max(0, lines.length - 1);
-    const added = first.flatMap((entry) => grammar.lines(entry, mark));
-    insert(lines, at, endedAs(text, added));
-    return { text: lines.join("\n"), entries: written };
-  },
-  takeOut(text, entries) {
-    const lines = linesOf(text);
-    const places = removeMarked(lines, grammar);
-    const left = entries.flatMap((entry) => removeByValue(lines, grammar, entry, places));
-    putBack(lines, grammar);
-    for (const { path, former } of entries) {
-      const at = places.get(path.join("."));
-      const isThere = grammar.segments(lines).some((one) => startsWith(one.path, path));
-      if (former !== undefined && at !== undefined && !isThere)
-        insert(lines, Math.min(at, lines.length), linesOf(former));
-    }
-    return { text: lines.join("\n"), left } satisfies TakenOut;
-  },
-});
+  return { marks, inside };
+}
 
-/** Makes comments of what stands where an entry belongs, and gives it as it was. */
-function setAside(lines: string[], grammar: LineGrammar, { path }: Entry): string {
-  const segments = grammar.segments(lines);
-  const around = segments.find(
-    (one) => !one.isHeader && one.path.length < path.length && startsWith(path, one.path),
+/** Makes comments of the statements that an entry replaces, and gives their lines. */
+function setAside(lines: string[], statements: readonly Statement[], { path }: Entry): string {
+  const around = statements.find(
+    (one) => one.value !== undefined && one.path.length < path.length && startsWith(path, one.path),
   );
   if (around !== undefined)
     throw new SettingsProblem(
       `has \`${around.path.join(".")}\` in one piece (line ${around.first + 1}); write it as a table of its own`,
     );
   const former: string[] = [];
-  for (const { first, end } of segments.filter((one) => startsWith(one.path, path)))
+  for (const { first, end } of statements.filter((one) => startsWith(one.path, path)))
     for (let index = first; index < end; index++) {
       former.push(lines[index] ?? "");
       lines[index] = ASIDE + (lines[index] ?? "");
@@ -110,56 +133,179 @@ function setAside(lines: string[], grammar: LineGrammar, { path }: Entry): strin
   return former.join("\n");
 }
 
-/** Where entries stood that were removed, by their path. */
-type Places = Map<string, number>;
-
-function removeMarked(lines: string[], grammar: LineGrammar): Places {
-  const places: Places = new Map();
-  const segments = grammar.segments(lines);
-  const isMarked = ({ first }: Segment): boolean => lines[first]?.includes(`# ${MARK}`) === true;
-  let isInMarked = false;
-  const marked = segments.filter((one) => {
-    if (one.isHeader) isInMarked = isMarked(one);
-    return isInMarked || isMarked(one);
-  });
-  for (const segment of marked.toReversed()) remove(lines, segment, places);
-  return places;
-}
-
-function remove(lines: string[], { path, first, end }: Segment, places: Places): void {
-  lines.splice(first, end - first);
-  for (const [name, at] of places) if (at > first) places.set(name, at - (end - first));
-  places.set(path.join("."), first);
-}
-
-/** The path of an entry that somebody else has changed, if so. */
-function removeByValue(
-  lines: string[],
-  grammar: LineGrammar,
-  entry: Entry,
-  places: Places,
+/** Makes statements of those comments again, except of those whose path has been set anew. */
+function putBack(
+  lines: readonly string[],
+  statementsOf: (lines: readonly string[]) => readonly Statement[],
 ): string[] {
-  const found = grammar.segments(lines).filter((one) => startsWith(one.path, entry.path));
-  const name = entry.path.join(".");
-  if (found.length === 0 || places.has(name)) return [];
-  const value = (one: Segment | undefined): unknown =>
-    one && grammar.value(lines.slice(one.first, one.end).join("\n"));
-  if (!isOurs(entry, value(found[0]), false)) return [name];
-  for (const segment of found.toReversed()) remove(lines, { ...segment, path: entry.path }, places);
-  return [];
-}
-
-/** Makes lines of the user's of those that were set aside, but for what is set again by now. */
-function putBack(lines: string[], grammar: LineGrammar): void {
-  const aside = lines.map((line) => line.startsWith(ASIDE));
-  const live = new Set(grammar.segments(lines).map(({ path }) => path.join(".")));
+  const live = new Set(statementsOf(lines).map(({ path }) => path.join(".")));
   const whole = lines.map((line) => (line.startsWith(ASIDE) ? line.slice(ASIDE.length) : line));
-  const repeated = grammar
-    .segments(whole)
-    .filter((one) => aside[one.first] === true && live.has(one.path.join(".")));
-  for (const [index, line] of whole.entries()) lines[index] = line;
-  for (const { first, end } of repeated.toReversed()) lines.splice(first, end - first);
+  const repeated = statementsOf(whole).filter(
+    ({ path, first }) => lines[first] !== whole[first] && live.has(path.join(".")),
+  );
+  for (const { first, end } of repeated.toReversed()) whole.splice(first, end - first);
+  return whole;
 }
 
-/** A value in one line, as JSON, TOML and YAML all have it. */
-export const inline = (value: SettingValue): string => JSON.stringify(value);
+/** A value in one line, in a notation that JSON, TOML and YAML share. */
+const inline = (value: Entry["value"]): string => JSON.stringify(value);
+
+const word = String.raw`(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`;
+const dotted = String.raw`${word}(?:\s*\.\s*${word})*`;
+const header = new RegExp(String.raw`^\s*\[\[?\s*(${dotted})\s*\]\]?\s*(?:#.*)?$`);
+const assignment = new RegExp(String.raw`^\s*(${dotted})\s*=\s*`);
+/** Strings, comments, brackets and line ends; all other text is skipped. */
+const token =
+  /"""(?:[^\\]|\\[^])*?"""|'''[^]*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/g;
+
+/** A value that is one string, number or switch. */
+const single = /^("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w.+-]+)\s*(?:#.*)?$/;
+
+const scalar = (text: string): unknown => {
+  if (/^'[^'\n]*'$/.test(text)) return text.slice(1, -1);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+};
+
+/** The statements of a TOML text, each with its full path. Lines of another form are skipped. */
+function tomlStatements(text: string): Statement[] {
+  const lines = text.split("\n");
+  const statements: Statement[] = [];
+  const partsOf = (key: string): string[] =>
+    (key.match(new RegExp(word, "g")) ?? []).map((part) => String(scalar(part)));
+  let table: readonly string[] = [];
+  let offset = 0;
+  for (let first = 0; first < lines.length;) {
+    const line = lines[first] ?? "";
+    const [, opened] = header.exec(line) ?? [];
+    const [before = "", key] = assignment.exec(line) ?? [];
+    let end = first + 1;
+    let next = offset + line.length + 1;
+    if (opened !== undefined) {
+      table = partsOf(opened);
+      statements.push({ path: table, first, end });
+    } else if (key !== undefined) {
+      next = valueEnd(text, offset + before.length) + 1;
+      end = first + text.slice(offset, next - 1).split("\n").length;
+      const written = text.slice(offset + before.length, next - 1);
+      const [, plain] = single.exec(written) ?? [];
+      const value = plain === undefined ? written : scalar(plain);
+      statements.push({ path: [...table, ...partsOf(key)], first, end, value });
+    }
+    first = end;
+    offset = next;
+  }
+  return statements;
+}
+
+/** The end of the line on which a TOML value ends. */
+function valueEnd(text: string, start: number): number {
+  let depth = 0;
+  token.lastIndex = start;
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    const [sign] = found;
+    if (sign === "[" || sign === "{") depth++;
+    else if (sign === "]" || sign === "}") depth--;
+    else if (sign === "\n" && depth <= 0) return found.index;
+  }
+  return text.length;
+}
+
+export const tomlSettings = lineSettings({
+  statements: tomlStatements,
+  lines({ path, value }) {
+    if (typeof value !== "object") return [`${path.join(".")} = ${inline(value)}`];
+    const fields = Object.entries(value).map(([field, inner]) => `${field} = ${inline(inner)}`);
+    return [`[${path.join(".")}]`, ...fields];
+  },
+});
+
+/** The document of a YAML text that is a list of keys, or empty. */
+function readYaml(text: string) {
+  const counter = new LineCounter();
+  const options = { prettyErrors: false, uniqueKeys: false, lineCounter: counter };
+  const { contents, errors } = parseDocument(text, options);
+  /** The line of an offset, from 0. */
+  const lineAt = (offset = 0): number => counter.linePos(offset).line - 1;
+  const [error] = errors;
+  if (error === undefined && contents === null) return { pairs: [], lineAt };
+  if (error === undefined && isMap(contents) && contents.flow !== true)
+    return { pairs: contents.items, lineAt };
+  throw new SettingsProblem(`is no plain list of keys: look at line ${lineAt(error?.pos[0]) + 1}`);
+}
+
+/** The keys at the left edge of a YAML text. A statement ends before the comments above the next one. */
+function yamlStatements(text: string): Statement[] {
+  const { pairs, lineAt } = readYaml(text);
+  const lines = text.split("\n");
+  const firsts = pairs.map(({ key }) => lineAt(key.range?.[0]));
+  return pairs.map(({ key, value }, index) => {
+    const first = firsts[index] ?? 0;
+    let end = firsts[index + 1] ?? lines.length;
+    while (end > first + 1 && /^\s*(?:#.*)?$/.test(lines[end - 1] ?? "")) end--;
+    const path = [isScalar(key) ? String(key.value) : ""];
+    return { path, first, end, value: value === null ? null : (value.toJSON() as unknown) };
+  });
+}
+
+export const yamlSettings = lineSettings({
+  statements: yamlStatements,
+  lines: ({ path, value }) => [`${path.join(".")}: ${inline(value)}`],
+});
+
+/** Members at the head of a list that a key at the left edge of a YAML text holds. */
+export const yamlListSettings: SettingsFormat = {
+  write(text, entries, mark) {
+    const lines = text.split("\n");
+    const written = entries.map((entry): WrittenEntry => {
+      const [name = ""] = entry.path;
+      const ours = (content: readonly string[]): string[] =>
+        content.map((line) => (text.includes("\r\n") ? `${line}\r` : line));
+      const list = listIn(lines, entry);
+      const end = lines.at(-1) === "" ? lines.length - 1 : lines.length;
+      if (list === undefined) insert(lines, end, ours([`${name}:`]));
+      else if (!/:\s*(?:#.*)?$/.test(lines[list.first] ?? ""))
+        throw new SettingsProblem(
+          `has \`${name}\` in one piece (line ${list.first + 1}); write it as a list with a line for each member`,
+        );
+      const at = (list?.first ?? end) + 1;
+      const indent = /^\s*(?=-)/.exec(lines[at] ?? "")?.[0] ?? "  ";
+      const member = [`# ${mark}`, `- ${inline(entry.value)}`, END].map((line) => indent + line);
+      insert(lines, at, ours(member));
+      return { ...entry, depth: list === undefined ? 0 : 1 };
+    });
+    return { text: lines.join("\n"), entries: written };
+  },
+  takeOut(text, entries) {
+    const all = text.split("\n");
+    const { marks, inside } = blocksIn(all);
+    const removed = new Set([...marks, ...inside]);
+    const lines = all.filter((_, at) => !removed.has(at));
+    for (const entry of entries) {
+      if (removed.size === 0) removeMember(lines, entry);
+      const list = listIn(lines, entry);
+      if (entry.depth === 0 && list?.value === null)
+        lines.splice(list.first, list.end - list.first);
+    }
+    return { text: lines.join("\n"), left: [] };
+  },
+};
+
+const listIn = (lines: readonly string[], { path: [name] }: Entry): Statement | undefined =>
+  yamlStatements(lines.join("\n")).find(({ path }) => path[0] === name);
+
+/** Removes the member with the value of an entry. */
+function removeMember(lines: string[], { path: [name], value }: Entry): void {
+  const text = lines.join("\n");
+  const { pairs, lineAt } = readYaml(text);
+  const list = pairs.find(({ key }) => isScalar(key) && key.value === name)?.value;
+  if (!isSeq(list) || list.flow === true) return;
+  const member = list.items.find((item) => includes(item.toJSON(), value));
+  const [start, end] = member?.range ?? [];
+  if (start === undefined || end === undefined) return;
+  const first = lineAt(start);
+  lines.splice(first, lineAt(text.slice(0, end).trimEnd().length) + 1 - first);
+}

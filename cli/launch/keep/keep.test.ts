@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Agent, Lasting } from "../agent.ts";
 import { agents, findAgent } from "../agents.ts";
-import { keepAgent, restoreAgent, restoredLines } from "./command.ts";
+import { keepAgent, restoreAgent, restoredLines } from "./keep.ts";
 
 const to: Lasting = {
   url: "http://127.0.0.1:11435",
