@@ -9,7 +9,7 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import { declaredBy, type Toolset } from "../plan/toolset.ts";
 import { type Bound, type Identities, keepsGroups, ruleFor } from "../plan/declare.ts";
 import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
-import { bareArguments, type Form } from "../kinds/kind.ts";
+import { bareArguments, type Form } from "../kinds/decoder.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
 import { type Destination, recallReasoning, sealedItems } from "../plan/reasoning.ts";

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { builtin, custom } from "../../../test/support/turns.ts";
 import type { Callable } from "../../turn/turn.ts";
-import type { StandIn } from "./kind.ts";
+import type { StandIn } from "./kinds.ts";
 import { kindOf } from "./kinds.ts";
 
 function standInOf(kind: string): StandIn {

@@ -18,7 +18,7 @@ import type {
 } from "../../turn/turn.ts";
 import { wellFormed, type WellFormed } from "../../schema/well-formed.ts";
 import type { Binding, ToolIdentityMap } from "../names/identity.ts";
-import type { Form } from "../kinds/kind.ts";
+import type { Form } from "../kinds/decoder.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { jsonForm } from "../schema/codec.ts";
 import { compileSchema, isNeverObject } from "../schema/compile.ts";

@@ -9,7 +9,7 @@ import type { AnyName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
-import type { Decoder } from "../kinds/kind.ts";
+import type { Decoder } from "../kinds/decoder.ts";
 import { isStrict, strictForm } from "../schema/strict.ts";
 
 /** A format as an upstream can be asked for it. */

@@ -16,8 +16,8 @@ import { errorsIn } from "../../schema/check.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
-import type { Decoder } from "../kinds/kind.ts";
-import { customKind } from "../kinds/custom.ts";
+import type { Decoder } from "../kinds/decoder.ts";
+import { customStandIn } from "../kinds/kinds.ts";
 import type { Bound, Identities } from "./declare.ts";
 import type { Plan } from "./plan.ts";
 import { keepFormat } from "./format.ts";
@@ -202,7 +202,7 @@ function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Dec
   if (bound === undefined) return undefined;
   // A tool that takes text was declared as such and yet called with arguments.
   const isMistaken = bound.upstream.kind === "custom" && call.kind === "function";
-  if (isMistaken) return customKind.standIn?.decoder();
+  if (isMistaken) return customStandIn.decoder();
   // Free text where arguments were asked for is the input already.
   return call.kind === "custom" ? undefined : bound.form?.decoder();
 }

@@ -1,7 +1,7 @@
 import { append } from "../../turn/append.ts";
 import { isFields } from "../../json/json.ts";
 import { exactly, roundedNumber } from "../../json/exact.ts";
-import { type Form, whole } from "../kinds/kind.ts";
+import { type Form, whole } from "../kinds/decoder.ts";
 
 /**
  * Turns values of the client's schema into values of the schema the upstream

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { timesAsLong } from "../../../test/support/growth.ts";
-import { unwrapText } from "./unwrap.ts";
+import { unwrapText } from "./decoder.ts";
 
 function read(pieces: readonly string[], complete = true): string {
   const decoder = unwrapText("input");

@@ -1,47 +1,67 @@
 import { isFields, jsonOf } from "../../json/json.ts";
-import type { Decoder } from "./kind.ts";
+
+/** Turns streamed arguments into the input that the client expects. */
+export type Decoder = {
+  /** Takes a piece of the arguments and returns the input known so far. */
+  each(text: string): string;
+  /** Ends the call and returns the rest of the input. `complete: false`: the call was cut off. */
+  end(complete: boolean): string;
+  /** True if the arguments held more than the input can carry. */
+  hasMore?(): boolean;
+};
+
+/** How the input of a call changes form between client and upstream. */
+export type Form = {
+  /** Converts the input of a past call into what is sent to the upstream. */
+  encode(input: string): string;
+  /** Converts the arguments of a new call back. */
+  decoder(): Decoder;
+};
+
+/** A decoder for inputs that are known only when the arguments are complete. */
+export function whole(decode: (text: string) => string): Decoder {
+  let text = "";
+  return {
+    each(piece) {
+      text += piece;
+      return "";
+    },
+    // A truncated call is not decoded: it must not look like a finished one.
+    end: (complete) => (complete ? decode(text) : text),
+  };
+}
+
+/** Arguments without the string around them, for models that put their JSON in a JSON string. */
+export function bareArguments(text: string): string {
+  const inner = jsonOf(text);
+  if (typeof inner !== "string") return text;
+  const value = jsonOf(inner);
+  return typeof value === "object" && value !== null ? inner : text;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Takes the text out of `{"<key>": "<text>"}` while it streams in. Each
- * character is looked at once. What is not such an object is not an error:
- * models that were asked for JSON and answer in plain text meant the text.
+ * Takes the text out of `{"<key>": "<text>"}` while it streams in, reading each
+ * character once. Any other text is not an error: models that were asked for
+ * JSON and answer in plain text meant the text.
  */
 export function unwrapText(key: string): Decoder {
   const head = headMatcher(key);
   const string = stringDecoder();
-  let state: "head" | "string" | "plain" | "whole" = "head";
+  let state: Found = "more";
   let held = "";
-
-  const settle = (found: Exclude<Found, "more">, text: string, rest: number): string => {
-    state = found;
-    if (found === "string") return string.each(text.slice(rest));
-    if (found === "whole") return "";
-    const plain = held;
-    held = "";
-    return plain;
-  };
-
   return {
     each(text) {
-      switch (state) {
-        case "string":
-          return string.each(text);
-        case "plain":
-          return text;
-        case "whole":
-          held += text;
-          return "";
-        case "head": {
-          held += text;
-          const { found, rest } = head(text);
-          return found === "more" ? "" : settle(found, text, rest);
-        }
-        default:
-          return state satisfies never;
-      }
+      if (state === "string") return string.each(text);
+      if (state === "plain") return text;
+      held += text;
+      if (state === "whole") return "";
+      const { found, rest } = head(text);
+      state = found;
+      if (found === "string") return string.each(text.slice(rest));
+      return found === "plain" ? held : "";
     },
     end(complete) {
       if (state === "string") return string.end(complete);
@@ -53,16 +73,17 @@ export function unwrapText(key: string): Decoder {
   };
 }
 
-/** Whether an object holds more than the text that is taken out of it. */
 const hasOthers = (value: unknown, key: string): boolean =>
   isFields(value) && value[key] !== undefined && Object.keys(value).length > 1;
 
+/** Result of the head matcher; `more` until it can tell. `whole`: other JSON, read at the end. */
 type Found = "more" | "string" | "plain" | "whole";
 
-/** Follows `{"<key>":"` through any whitespace; `rest` is where the string's content begins. */
+/** Matches `{"<key>":"` with any white space in between; `rest` is the start of the string's content. */
 function headMatcher(key: string): (text: string) => { found: Found; rest: number } {
   const expected = `{${JSON.stringify(key)}:"`;
-  const [open, colon, value] = [1, expected.length - 2, expected.length - 1];
+  const open = 1;
+  const gaps = [0, open, expected.length - 2, expected.length - 1];
   let at = 0;
   return (text) => {
     for (let index = 0; index < text.length; index++) {
@@ -71,9 +92,8 @@ function headMatcher(key: string): (text: string) => { found: Found; rest: numbe
         if (++at === expected.length) return { found: "string", rest: index + 1 };
         continue;
       }
-      const between = at === 0 || at === open || at === colon || at === value;
-      if (between && isSpace(char)) continue;
-      // A brace that no key follows is not the start of an object, but of a text.
+      if (gaps.includes(at) && " \n\t\r".includes(char)) continue;
+      // A brace without a key after it begins a text, not an object.
       const isText = at === 0 ? char !== '"' : at === open && char !== "}";
       return { found: isText ? "plain" : "whole", rest: index };
     }
@@ -81,36 +101,29 @@ function headMatcher(key: string): (text: string) => { found: Found; rest: numbe
   };
 }
 
-const isSpace = (char: string): boolean =>
-  char === " " || char === "\n" || char === "\t" || char === "\r";
-
-/** The text in arguments that are all there but did not begin as expected. */
-function textInArguments(whole: string, key: string): string {
-  const value = jsonOf(whole);
-  if (typeof value === "string") return onlyText(jsonOf(value), key) ?? value;
-  // What is no such object is the text itself.
-  if (!isFields(value)) return whole;
+/** The text in complete arguments that did not begin as expected. */
+function textInArguments(text: string, key: string): string {
+  const value = jsonOf(text);
+  if (typeof value === "string") {
+    const inner = jsonOf(value);
+    const isWrapped = isFields(inner) && Object.keys(inner).length === 1;
+    return isWrapped && typeof inner[key] === "string" ? inner[key] : value;
+  }
+  if (!isFields(value)) return text;
   const inner = value[key];
   if (typeof inner === "string") return inner;
   if (inner !== undefined) return JSON.stringify(inner);
-  return Object.keys(value).length === 0 ? "" : whole;
-}
-
-/** The text of an object that holds nothing else. */
-function onlyText(value: unknown, key: string): string | undefined {
-  if (!isFields(value) || Object.keys(value).length !== 1) return undefined;
-  const { [key]: text } = value;
-  return typeof text === "string" ? text : undefined;
+  return Object.keys(value).length === 0 ? "" : text;
 }
 
 /**
  * Decodes the content of a JSON string up to its closing quote. Line breaks
- * and unknown escapes, which JSON forbids and models write, stand for themselves.
+ * and unknown escapes, which JSON forbids and models write, are kept as they are.
  */
 function stringDecoder(): Decoder & { hasMore(): boolean } {
   let pending = "";
   let closed = false;
-  /** The first signs behind the closing quote: a brace and nothing else is the end of the object. */
+  /** The first two characters after the closing quote: `}` alone ends the object. */
   let tail = "";
   const follow = (text: string): void => {
     if (tail.length < 2) tail += text.trim().slice(0, 2);
@@ -122,7 +135,7 @@ function stringDecoder(): Decoder & { hasMore(): boolean } {
         follow(fragment);
         return "";
       }
-      const text = pending === "" ? fragment : pending + fragment;
+      const text = pending + fragment;
       pending = "";
       let out = "";
       let from = 0;
@@ -170,7 +183,7 @@ const escapes: Readonly<Record<string, string>> = {
 const fromHex = (escape: string): string =>
   String.fromCharCode(Number.parseInt(escape.slice(2, 6), 16));
 
-/** Reads the escape at a backslash; nothing if more of it may still come. */
+/** Reads the escape at a backslash; undefined if it may continue in the next fragment. */
 function readEscape(text: string, at: number): { text: string; end: number } | undefined {
   const mark = text.charAt(at + 1);
   if (mark === "") return undefined;
@@ -180,8 +193,8 @@ function readEscape(text: string, at: number): { text: string; end: number } | u
   if (hex.length < 4) return undefined;
   const char = fromHex(text.slice(at, at + 6));
   const next = text.slice(at + 6, at + 12);
-  // Half a character must not be sent alone if its other half is on the way.
-  const halved = char >= "\ud800" && char <= "\udbff";
-  if (halved && next.length < 6 && /^(\\(u([dD][0-9a-fA-F]*)?)?)?$/.test(next)) return undefined;
+  // A high surrogate waits for its low surrogate, so that no half character is sent.
+  const isHigh = char >= "\ud800" && char <= "\udbff";
+  if (isHigh && next.length < 6 && /^(\\(u([dD][0-9a-fA-F]*)?)?)?$/.test(next)) return undefined;
   return { text: char, end: at + 6 };
 }
