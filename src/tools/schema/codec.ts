@@ -1,35 +1,38 @@
-import { append } from "../../turn/append.ts";
-import { isFields } from "../../json/json.ts";
 import { exactly, roundedNumber } from "../../json/exact.ts";
-import { type Form, whole } from "../kinds/decoder.ts";
+import { isFields } from "../../json/json.ts";
+import { append } from "../../turn/append.ts";
+import { whole, type Form } from "../kinds/decoder.ts";
 
 /**
- * Turns values of the client's schema into values of the schema the upstream
- * was given, and back. Neither direction fails: what does not have the expected
- * form is left as it is.
+ * Converts values of the client's schema into values of the schema that the
+ * upstream got, and back. Neither direction fails: a value without the expected
+ * form stays as it is.
  */
 export type Codec = {
   encode(value: unknown): unknown;
   decode(value: unknown): unknown;
 };
 
-export const apply = (
-  codec: Codec | undefined,
-  way: "encode" | "decode",
-  value: unknown,
-): unknown => (codec === undefined ? value : codec[way](value));
+type Direction = keyof Codec;
 
-/** A value sent as JSON text, for what the upstream's schemas cannot describe. */
+export const apply = (codec: Codec | undefined, way: Direction, value: unknown): unknown =>
+  codec === undefined ? value : codec[way](value);
+
+const both = (convert: (value: unknown, way: Direction) => unknown): Codec => ({
+  encode: (value) => convert(value, "encode"),
+  decode: (value) => convert(value, "decode"),
+});
+
+/** Sends a value as JSON text, for values that the upstream's schemas cannot describe. */
 export const jsonText: Codec = {
   encode: (value) => JSON.stringify(value),
   decode(value) {
-    if (typeof value !== "string") return value;
-    const read = exactly(value);
+    const read = typeof value === "string" ? exactly(value) : undefined;
     return read === undefined ? value : read;
   },
 };
 
-/** The one value of an object of one key. */
+/** Sends a value as the only property of an object. */
 export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
   encode: (value) => ({ [key]: apply(inner, "encode", value) }),
   decode(value) {
@@ -38,31 +41,28 @@ export const wrapped = (key: string, inner: Codec | undefined): Codec => ({
   },
 });
 
-/** An object of any keys, sent as a list of `{key, value}`. */
+/** Sends an object with any keys as a list of `{key, value}`. */
 export const entries = (inner: Codec | undefined): Codec => ({
   encode: (value) =>
     isFields(value)
-      ? Object.entries(value).map(([key, held]) => ({
-          key,
-          value: apply(inner, "encode", held),
-        }))
+      ? Object.entries(value).map(([key, held]) => ({ key, value: apply(inner, "encode", held) }))
       : value,
-  decode(value) {
-    if (!Array.isArray(value) || !value.every(isEntry)) return value;
-    return Object.fromEntries(value.map((pair) => [pair.key, apply(inner, "decode", pair.value)]));
-  },
+  decode: (value) =>
+    Array.isArray(value) && value.every(isEntry)
+      ? Object.fromEntries(value.map((pair) => [pair.key, apply(inner, "decode", pair.value)]))
+      : value,
 });
 
 const isEntry = (pair: unknown): pair is { key: string; value: unknown } =>
   isFields(pair) && typeof pair.key === "string";
 
-/** Values other than texts, sent as texts. */
+/** Sends listed values as strings. */
 export const texts = (values: readonly unknown[], words: readonly string[]): Codec => {
   const known = values.map((value) => JSON.stringify(value));
   return {
     encode(value) {
       const at = known.indexOf(JSON.stringify(value));
-      // `1.0` is kept as it is written, and is 1 all the same.
+      // `1.0` keeps its spelling and still equals 1.
       return words[at === -1 ? known.indexOf(JSON.stringify(roundedNumber(value))) : at] ?? value;
     },
     decode(value) {
@@ -72,20 +72,14 @@ export const texts = (values: readonly unknown[], words: readonly string[]): Cod
   };
 };
 
-export const list = (inner: Codec): Codec => ({
-  encode: (value) => (Array.isArray(value) ? value.map((one) => inner.encode(one)) : value),
-  decode: (value) => (Array.isArray(value) ? value.map((one) => inner.decode(one)) : value),
-});
+export const list = (inner: Codec): Codec => tuple([], inner);
 
-export const tuple = (inner: readonly (Codec | undefined)[], rest: Codec | undefined): Codec => {
-  const of = (at: number): Codec | undefined => (at < inner.length ? inner[at] : rest);
-  return {
-    encode: (value) =>
-      Array.isArray(value) ? value.map((one, at) => apply(of(at), "encode", one)) : value,
-    decode: (value) =>
-      Array.isArray(value) ? value.map((one, at) => apply(of(at), "decode", one)) : value,
-  };
-};
+export const tuple = (inner: readonly (Codec | undefined)[], rest: Codec | undefined): Codec =>
+  both((value, way) =>
+    Array.isArray(value)
+      ? value.map((one, at) => apply(at < inner.length ? inner[at] : rest, way, one))
+      : value,
+  );
 
 /** One property of an object on both sides. */
 export type Field = {
@@ -93,16 +87,16 @@ export type Field = {
   readonly upstream: string;
   readonly codec: Codec | undefined;
   /**
-   * What stands for its absence where the upstream wants every property: null,
-   * or a list that is empty, where null is a value of its own.
+   * Stands for its absence where the upstream requires every property: null, or
+   * an empty list if null is a value of the property.
    */
   readonly absent?: "null" | "list" | undefined;
 };
 
-/** What becomes of properties the schema does not name: all under one key, or each where it is. */
+/** Properties without a name in the schema: all sent under one key, or each under its own. */
 export type Rest = { readonly key?: string | undefined; readonly codec: Codec };
 
-/** An object, property by property. */
+/** Converts an object property by property. */
 export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Codec {
   const byClient = new Map(fields.map((field) => [field.client, field]));
   const byUpstream = new Map(fields.map((field) => [field.upstream, field]));
@@ -134,7 +128,7 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
       for (const [key, held] of Object.entries(value)) {
         const field = byUpstream.get(key);
         if (field !== undefined) {
-          const given = field.absent === undefined ? held : present(field.absent, held);
+          const given = present(field, held);
           if (given !== undefined) out.push([field.client, apply(field.codec, "decode", given)]);
         } else if (key === rest?.key) {
           const others = rest.codec.decode(held);
@@ -146,13 +140,14 @@ export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Cod
   };
 }
 
-/** What a property holds that may stand for its own absence; nothing if it does. */
-function present(absent: "null" | "list", held: unknown): unknown {
+/** The value of a property; undefined if it stands for the property's absence. */
+function present({ absent }: Field, held: unknown): unknown {
+  if (absent === undefined) return held;
   if (absent === "null" || !Array.isArray(held)) return held ?? undefined;
-  return held.length === 0 ? undefined : held[0];
+  return held[0];
 }
 
-/** A codec of values, for arguments as JSON text. What is not JSON stays as it is. */
+/** Converts arguments as JSON text by a codec of values. Text that is not JSON stays as it is. */
 export const jsonForm = (codec: Codec): Form => ({
   encode: (input) => through(input, (value) => codec.encode(value)),
   decoder: () => whole((text) => through(text, (value) => codec.decode(value))),
@@ -163,10 +158,10 @@ function through(text: string, change: (value: unknown) => unknown): string {
   if (value === undefined) return text;
   try {
     const changed = JSON.stringify(change(value));
-    // The text may be written in its own way.
+    // An unchanged value keeps the spelling of its text.
     return changed === JSON.stringify(value) ? text : changed;
   } catch (error) {
-    // Nested deeper than we can follow, or described by a schema that refers to nothing but itself.
+    // The value is nested too deep, or its schema refers to nothing but itself.
     if (error instanceof RangeError) return text;
     throw error;
   }

@@ -1,71 +1,49 @@
-import { acceptsNull, isSchema, schemasIn } from "../../schema/keywords.ts";
 import { isFields } from "../../json/json.ts";
+import { acceptsNull, isSchema, schemasIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { createProviderNameAllocator, fitsNameRule } from "../names/allocate.ts";
-import { entries, type Field, fieldwise, list, type Rest, tuple } from "./codec.ts";
-import {
-  asText,
-  describe,
-  limit,
-  type Rewrite,
-  type RewrittenSchema,
-  takes,
-  type Within,
-} from "./compile.ts";
+import { entries, fieldwise, list, tuple, type Field, type Rest } from "./codec.ts";
+import { describe, type SchemaWriter, type Within, type Written } from "./compile.ts";
 
-/** The key under which properties without a name of their own are sent. */
+/** The key under which properties without a name in the schema are sent. */
 const OTHERS = "other_properties";
 
 type WrittenField = Field & { readonly schema: JsonSchema };
+type Others = { readonly schema: JsonSchema; readonly rest: Rest | undefined };
 
-/** Writes the schema of an object in the form that the upstream takes. */
-export function writeObject(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
+/** Writes the schema of an object. */
+export function writeObject(schema: Fields, writer: SchemaWriter, within: Within): Written {
+  const { rule } = writer;
   const named = isFields(schema.properties) ? schema.properties : undefined;
+  const properties = Object.entries(named ?? {});
   const rest = schema.additionalProperties;
-  const isMap = Object.keys(named ?? {}).length === 0 && rest !== false;
-  if (writing.rule.maps === false && isMap && (named === undefined || rest !== undefined))
-    return writeMap(schema, rest, writing, within);
+  const isMap = properties.length === 0 && rest !== false;
+  if (rule.maps === false && isMap && (named === undefined || rest !== undefined))
+    return writeMap(schema, rest, writer, within);
 
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  const renamed = renamedKeys(Object.keys(named ?? {}), writing);
-  const fields: WrittenField[] = [];
-  let isSame = writing.rule.maps !== false;
-  for (const [key, property] of Object.entries(named ?? {})) {
-    const upstream = renamed?.get(key) ?? key;
+  const renamed = renamedKeys(Object.keys(named ?? {}), writer);
+  let isSame = rule.maps !== false;
+  const fields = properties.map(([client, property]): WrittenField => {
     const original = isSchema(property) ? property : true;
-    const node = writing.write(original, within);
-    const optional = writing.rule.optional === false && !required.has(key);
-    const filled = optional ? whenAbsent(node, original, writing) : undefined;
-    const { schema: written } = filled ?? node;
-    fields.push({
-      client: key,
-      upstream,
+    const node = writer.write(original, within);
+    const isFilled = rule.optional === false && !required.has(client);
+    const filled = isFilled ? whenAbsent(node.schema, original, writer) : undefined;
+    isSame &&= filled === undefined && node.schema === property;
+    return {
+      client,
+      upstream: renamed?.get(client) ?? client,
       codec: node.codec,
       absent: filled?.absent,
-      schema: written,
-    });
-    isSame &&= filled === undefined && node.schema === property;
-  }
-  const others = writeOthers(rest, fields, writing, within);
+      schema: (filled ?? node).schema,
+    };
+  });
+  const others = writeOthers(rest, fields, writer, within);
   const hasSameValues = others?.rest === undefined && fields.every(isSameField);
   if (isSame && hasSameValues && (others === undefined || others.schema === rest))
-    return { schema: limit(schema, writing), codec: undefined };
-  const properties = fields.map(({ upstream, schema: written }) => [upstream, written] as const);
-  if (others?.rest?.key !== undefined) properties.push([others.rest.key, others.schema]);
-  const needed = fields.filter(
-    ({ client, absent }) => absent !== undefined || required.has(client),
-  );
+    return { schema: writer.limit(schema) };
   return {
-    schema: objectSchema(schema, {
-      properties: named === undefined && properties.length === 0 ? undefined : properties,
-      required: [
-        ...needed.map(({ upstream }) => upstream),
-        ...[...required].filter((key) => !Object.hasOwn(named ?? {}, String(key))),
-        ...(others?.rest?.key === undefined ? [] : [others.rest.key]),
-      ],
-      others: others?.schema,
-      writing,
-    }),
+    schema: objectSchema(schema, { named, required, fields, others, writer }),
     codec: hasSameValues ? undefined : fieldwise(fields, others?.rest),
   };
 }
@@ -73,184 +51,176 @@ export function writeObject(schema: Fields, writing: Rewrite, within: Within): R
 const isSameField = ({ client, upstream, codec, absent }: Field): boolean =>
   client === upstream && codec === undefined && absent === undefined;
 
-type Written = {
-  readonly properties: readonly (readonly [string, JsonSchema])[] | undefined;
-  readonly required: readonly unknown[];
-  readonly others: JsonSchema | undefined;
-  readonly writing: Rewrite;
+type ObjectParts = {
+  readonly named: Fields | undefined;
+  readonly required: ReadonlySet<unknown>;
+  readonly fields: readonly WrittenField[];
+  readonly others: Others | undefined;
+  readonly writer: SchemaWriter;
 };
 
-function objectSchema(schema: Fields, { properties, required, others, writing }: Written): Fields {
-  const { rule } = writing;
+function objectSchema(schema: Fields, parts: ObjectParts): Fields {
+  const { named, required, fields, others, writer } = parts;
+  const { maps, optional } = writer.rule;
   const { properties: _, required: __, additionalProperties: rest, ...own } = schema;
   const written: Record<string, unknown> = { ...own };
-  if (properties !== undefined) written.properties = Object.fromEntries(properties);
-  if (required.length > 0 || "required" in schema) written.required = required;
-  if (rule.maps !== false) {
-    if (rest !== undefined) written.additionalProperties = others ?? rest;
-  } else if (rest === false || rule.optional === false) written.additionalProperties = false;
-  if (rule.maps === false && rest === true) {
-    writing.changed = true;
-    writing.describedOnly.add("additionalProperties");
+  const properties = fields.map(({ upstream, schema: one }) => [upstream, one] as const);
+  const needed: unknown[] = fields
+    .filter(({ client, absent }) => absent !== undefined || required.has(client))
+    .map(({ upstream }) => upstream);
+  for (const key of required) if (!Object.hasOwn(named ?? {}, String(key))) needed.push(key);
+  if (others?.rest?.key !== undefined) {
+    properties.push([others.rest.key, others.schema]);
+    needed.push(others.rest.key);
   }
-  if (rule.maps === false && rule.optional === false && rest !== false) writing.changed = true;
-  return limit(written, writing);
+  if (named !== undefined || properties.length > 0)
+    written.properties = Object.fromEntries(properties);
+  if (needed.length > 0 || "required" in schema) written.required = needed;
+  if (maps !== false) {
+    if (rest !== undefined) written.additionalProperties = others?.schema ?? rest;
+  } else {
+    if (rest === false || optional === false) written.additionalProperties = false;
+    if (rest === true) writer.describeOnly("additionalProperties");
+    if (optional === false && rest !== false) writer.changed = true;
+  }
+  return writer.limit(written);
 }
 
-/** An object that is nothing but keys and values. */
-function writeMap(
-  schema: Fields,
-  rest: unknown,
-  writing: Rewrite,
-  within: Within,
-): RewrittenSchema {
+/** Writes an object that only maps keys to values. */
+function writeMap(schema: Fields, rest: unknown, writer: SchemaWriter, within: Within): Written {
   if (!isFields(rest) || Object.keys(rest).length === 0)
-    return asText(schema, writing, "objects of any keys");
-  const value = writing.write(rest, within);
-  writing.changed = writing.values = true;
-  writing.reshaped.add("objects of any keys as lists of pairs");
-  return {
-    schema: pairs(schema.description, value.schema, writing),
-    codec: entries(value.codec),
-  };
+    return writer.asText(schema, "objects of any keys");
+  const value = writer.write(rest, within);
+  writer.reshape("objects of any keys as lists of pairs");
+  return { schema: pairs(schema.description, value.schema, writer), codec: entries(value.codec) };
 }
 
-function pairs(description: unknown, value: JsonSchema, writing: Rewrite): Fields {
+function pairs(description: unknown, value: JsonSchema, writer: SchemaWriter): Fields {
   const pair = {
     type: "object",
     properties: { key: { type: "string" }, value },
     required: ["key", "value"],
+    additionalProperties: false,
   };
   return {
     type: "array",
     description: describe(description, ["a list of keys with their values"]),
-    items: limit({ ...pair, additionalProperties: false }, writing),
+    items: writer.limit(pair),
   };
 }
 
-/** The schema of properties without a name, and what becomes of such properties. */
+/** Writes the schema of properties without a name. */
 function writeOthers(
   rest: unknown,
   fields: readonly Field[],
-  writing: Rewrite,
+  writer: SchemaWriter,
   within: Within,
-): { readonly schema: JsonSchema; readonly rest: Rest | undefined } | undefined {
+): Others | undefined {
   if (!isFields(rest)) return undefined;
-  const { schema, codec } = writing.write(rest, within);
-  if (writing.rule.maps !== false)
+  const { schema, codec } = writer.write(rest, within);
+  if (writer.rule.maps !== false)
     return { schema, rest: codec === undefined ? undefined : { codec } };
   const taken = new Set(fields.map(({ upstream }) => upstream));
   let key = OTHERS;
   while (taken.has(key)) key += "_";
-  writing.changed = writing.values = true;
-  writing.reshaped.add(`properties without a name as \`${key}\``);
-  return { schema: pairs(undefined, schema, writing), rest: { key, codec: entries(codec) } };
+  writer.reshape(`properties without a name as \`${key}\``);
+  return { schema: pairs(undefined, schema, writer), rest: { key, codec: entries(codec) } };
 }
 
-/** What stands for a property's absence, for an upstream that wants every property. */
+/** A schema that can express a property's absence, for upstreams that require every property. */
 function whenAbsent(
-  { schema }: RewrittenSchema,
+  schema: JsonSchema,
   original: JsonSchema,
-  writing: Rewrite,
+  writer: SchemaWriter,
 ): { readonly schema: JsonSchema; readonly absent: "null" | "list" } {
-  writing.changed = writing.values = true;
-  const nullable = acceptsNull(original, writing.root) ? undefined : orNull(schema, writing);
+  const nullable = acceptsNull(original, writer.root) ? undefined : orNull(schema, writer);
   if (nullable !== undefined) {
-    writing.reshaped.add("what may be left out as null");
+    writer.reshape("what may be left out as null");
     return { schema: nullable, absent: "null" };
   }
-  writing.reshaped.add("what may be left out or null as a list of at most one");
+  writer.reshape("what may be left out or null as a list of at most one");
   const described = isFields(schema) ? schema.description : undefined;
   const description = describe(described, ["an empty list leaves it out"]);
   return { schema: { type: "array", description, items: schema }, absent: "list" };
 }
 
-function orNull(schema: JsonSchema, writing: Rewrite): JsonSchema | undefined {
+function orNull(schema: JsonSchema, writer: SchemaWriter): JsonSchema | undefined {
   if (!isFields(schema)) return undefined;
   const { type, description } = schema;
   const listsValues = "enum" in schema || "const" in schema;
-  if (typeof type === "string" && !listsValues && writing.rule.typeLists !== false)
+  if (typeof type === "string" && !listsValues && writer.rule.typeLists !== false)
     return { ...schema, type: [type, "null"] };
-  if (takes(writing, "anyOf")) {
-    const outer = description === undefined ? {} : { description };
-    return { ...outer, anyOf: [schema, { type: "null" }] };
-  }
-  if (writing.rule.keywords?.includes("nullable") === true) return { ...schema, nullable: true };
-  return undefined;
+  if (writer.takes("anyOf"))
+    return {
+      ...(description !== undefined && { description }),
+      anyOf: [schema, { type: "null" }],
+    };
+  return writer.rule.keywords?.includes("nullable") === true
+    ? { ...schema, nullable: true }
+    : undefined;
 }
 
-/** The names of properties at the upstream; none where it takes all of them as they are. */
+/** The upstream's names of properties; undefined if it takes all of them as they are. */
 function renamedKeys(
   keys: readonly string[],
-  writing: Rewrite,
+  writer: SchemaWriter,
 ): ReadonlyMap<string, string> | undefined {
-  const { keys: rule } = writing.rule;
+  const { keys: rule } = writer.rule;
   if (rule === undefined) return undefined;
   if (rule.reserved === undefined && keys.every((key) => fitsNameRule(key, rule))) return undefined;
   const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
-  const renamed = new Map(keys.map((key, at) => [key, names[at] ?? key]));
-  if ([...renamed].some(([key, name]) => key !== name)) {
-    writing.changed = writing.values = true;
-    writing.reshaped.add("property names the upstream does not take under others");
-  }
-  return renamed;
+  if (keys.some((key, at) => names[at] !== (key as unknown)))
+    writer.reshape("property names the upstream does not take under others");
+  return new Map(keys.map((key, at) => [key, names[at] ?? key]));
 }
 
-/** Writes the schema of an array in the form that the upstream takes. */
-export function writeArray(schema: Fields, writing: Rewrite, within: Within): RewrittenSchema {
-  const older = Array.isArray(schema.items);
-  const places = schemasIn(older ? schema.items : schema.prefixItems);
-  if (places.length > 0) return writeTuple(schema, places, writing, within);
+/** Writes the schema of an array. */
+export function writeArray(schema: Fields, writer: SchemaWriter, within: Within): Written {
+  const places = schemasIn(Array.isArray(schema.items) ? schema.items : schema.prefixItems);
+  if (places.length > 0) return writeTuple(schema, places, writer, within);
   const { items } = schema;
   if (!isSchema(items)) {
-    if (writing.rule.untyped !== false) return { schema: limit(schema, writing), codec: undefined };
-    writing.changed = true;
+    if (writer.rule.untyped !== false) return { schema: writer.limit(schema) };
+    writer.changed = true;
   }
-  const node = writing.write(isSchema(items) ? items : true, within);
+  const node = writer.write(isSchema(items) ? items : true, within);
   return {
-    schema: limit({ ...schema, items: node.schema }, writing),
-    codec: node.codec === undefined ? undefined : list(node.codec),
+    schema: writer.limit({ ...schema, items: node.schema }),
+    codec: node.codec && list(node.codec),
   };
 }
 
-/** An array whose items differ by position. */
+/** Writes an array whose items differ by position. */
 function writeTuple(
   schema: Fields,
   places: readonly JsonSchema[],
-  writing: Rewrite,
+  writer: SchemaWriter,
   within: Within,
-): RewrittenSchema {
+): Written {
   const { items, prefixItems, additionalItems, ...own } = schema;
-  const older = prefixItems === undefined;
-  const rest = older ? additionalItems : items;
-  const nodes = places.map((place) => writing.write(place, within));
-  const more = isSchema(rest) && rest !== false ? writing.write(rest, within) : undefined;
-  const plain = nodes.every(({ codec }) => codec === undefined) && more?.codec === undefined;
-  if (writing.rule.tuples !== false) {
+  const isOlder = prefixItems === undefined;
+  const rest = isOlder ? additionalItems : items;
+  const nodes = places.map((place) => writer.write(place, within));
+  const more = isSchema(rest) && rest !== false ? writer.write(rest, within) : undefined;
+  const codecs = nodes.map(({ codec }) => codec);
+  const isPlain = [...codecs, more?.codec].every((codec) => codec === undefined);
+  if (writer.rule.tuples !== false) {
     const inner = nodes.map((node) => node.schema);
-    const outer = more === undefined ? (rest === undefined ? {} : { rest }) : { rest: more.schema };
-    const written = older
-      ? { items: inner, ...("rest" in outer ? { additionalItems: outer.rest } : {}) }
-      : { prefixItems: inner, ...("rest" in outer ? { items: outer.rest } : {}) };
-    const codecs = nodes.map(({ codec }) => codec);
+    const outer = more?.schema ?? rest;
+    const written = isOlder
+      ? { items: inner, ...(outer !== undefined && { additionalItems: outer }) }
+      : { prefixItems: inner, ...(outer !== undefined && { items: outer }) };
     return {
-      schema: limit({ ...own, ...written }, writing),
-      codec: plain ? undefined : tuple(codecs, more?.codec),
+      schema: writer.limit({ ...own, ...written }),
+      codec: isPlain ? undefined : tuple(codecs, more?.codec),
     };
   }
-  const each = distinct([...nodes, ...(more === undefined ? [] : [more])]);
-  const [first] = each;
-  if (!plain || first === undefined || (each.length > 1 && !takes(writing, "anyOf")))
-    return asText(schema, writing, "lists whose items differ by position");
-  writing.changed = true;
-  writing.describedOnly.add("prefixItems");
-  return {
-    schema: limit({ ...own, items: each.length === 1 ? first : { anyOf: each } }, writing),
-    codec: undefined,
-  };
-}
-
-function distinct(nodes: readonly RewrittenSchema[]): readonly JsonSchema[] {
-  const bySource = new Map(nodes.map(({ schema }) => [JSON.stringify(schema), schema]));
-  return [...bySource.values()];
+  const all = more === undefined ? nodes : [...nodes, more];
+  const distinct = new Map(all.map((node) => [JSON.stringify(node.schema), node.schema]));
+  const [first, ...others] = distinct.values();
+  if (!isPlain || (others.length > 0 && !writer.takes("anyOf")))
+    return writer.asText(schema, "lists whose items differ by position");
+  writer.describeOnly("prefixItems");
+  const any = others.length === 0 ? first : { anyOf: [first, ...others] };
+  return { schema: writer.limit({ ...own, items: any }) };
 }
