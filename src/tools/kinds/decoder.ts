@@ -83,7 +83,7 @@ type Found = "more" | "string" | "plain" | "whole";
 function headMatcher(key: string): (text: string) => { found: Found; rest: number } {
   const expected = `{${JSON.stringify(key)}:"`;
   const open = 1;
-  const gaps = [0, open, expected.length - 2, expected.length - 1];
+  const gaps = new Set([0, open, expected.length - 2, expected.length - 1]);
   let at = 0;
   return (text) => {
     for (let index = 0; index < text.length; index++) {
@@ -92,7 +92,7 @@ function headMatcher(key: string): (text: string) => { found: Found; rest: numbe
         if (++at === expected.length) return { found: "string", rest: index + 1 };
         continue;
       }
-      if (gaps.includes(at) && " \n\t\r".includes(char)) continue;
+      if (gaps.has(at) && " \n\t\r".includes(char)) continue;
       // A brace without a key after it begins a text, not an object.
       const isText = at === 0 ? char !== '"' : at === open && char !== "}";
       return { found: isText ? "plain" : "whole", rest: index };

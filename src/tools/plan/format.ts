@@ -1,10 +1,12 @@
+/** Plans the format of an answer, and checks the answer where the upstream cannot be held to it. */
+
+import { jsonOf } from "../../json/json.ts";
 import { errorsIn } from "../../schema/check.ts";
 import type { Emit, Stage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
-import type { TextDelta, TurnEnd, TurnEvent } from "../../turn/event.ts";
+import type { TurnEnd, TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
-import { jsonOf } from "../../json/json.ts";
 import type { AnyName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -13,97 +15,88 @@ import type { Decoder } from "../kinds/decoder.ts";
 import { isStrict, strictForm } from "../schema/strict.ts";
 
 /** A format as an upstream can be asked for it. */
-type FormatPlan = {
+export type FormatPlan = {
   readonly format: Format | undefined;
-  /** Text for the model in place of what the upstream cannot be asked for. */
+  /** Instructions in place of a format that the upstream cannot be asked for. */
   readonly instructions?: string | undefined;
-  /** What the answer must be, since nobody else sees to it. */
+  /** A check of the answer, if the upstream does not enforce the format. */
   readonly check?: FormatCheck | undefined;
   readonly decisions: readonly Decision[];
 };
 
 export type FormatCheck = {
-  /** None: any JSON object. */
+  /** Undefined: any JSON object. */
   readonly schema?: JsonSchema | undefined;
-  /** Whether an answer that is something else fails. */
+  /** True if an answer in another format fails. */
   readonly strict: boolean;
 };
 
-type FormatContext = {
-  readonly path: string;
-  /** Whether the client speaks the upstream's dialect. */
-  readonly isOwn?: boolean | undefined;
-  /** Whether the client's dialect is strict about objects that may leave properties out. */
-  readonly openStrict?: boolean | undefined;
-};
+type Asked = Pick<Turn, "format" | "traits" | "dialect">;
 
-/** Asks for JSON as well as the upstream can be asked, and tells the model the rest. */
-export function planFormat(
-  format: Format | undefined,
-  profile: Profile,
-  { path, isOwn = false, openStrict = false }: FormatContext,
-): FormatPlan {
+/** Asks for JSON as strictly as the upstream can be asked; instructions state the rest. */
+export function planFormat({ format, traits, dialect }: Asked, profile: Profile): FormatPlan {
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
-  if (openStrict && !isOwn && isOpen(format, profile)) return heldOpenly(format, profile, path);
+  const { path } = traits.format;
+  const isOwn = dialect === profile.dialect;
+  const isOpen =
+    format.type === "schema" &&
+    format.strict === true &&
+    profile.strictSchema === undefined &&
+    !isStrict(format.schema);
+  if (!isOpen || isOwn || traits.openStrict !== true) return plan(format, profile, path, isOwn);
+  // The upstream would refuse an open schema as strict: it is asked without, and the answer checked.
+  const planned = plan({ ...format, strict: false }, profile, path, false);
+  const reason =
+    "the upstream is strict about closed objects with all properties only; it is asked without `strict`, and the answer checked";
+  return {
+    ...planned,
+    check: { schema: format.schema, strict: true },
+    decisions:
+      planned.decisions.length > 0 ? planned.decisions : [{ path, action: "reshaped", reason }],
+  };
+}
+
+function plan(
+  format: Exclude<Format, { type: "opaque" }>,
+  profile: Profile,
+  path: string,
+  isOwn: boolean,
+): FormatPlan {
   if (takesFormat(format, profile)) {
     // A client of the upstream's own dialect knows what it may ask for.
     const held = isOwn ? { format, decisions: [] } : heldStrictly(format, profile, path);
     if (held !== undefined) return held;
   }
-  const hasJson = profile.formats.includes("json");
+  const changed = (reason: string): readonly Decision[] => [{ path, action: "changed", reason }];
   if (format.type !== "schema")
     return {
       format: undefined,
       instructions: formatInstructions(),
       check: { strict: true },
-      decisions: [
-        changed(path, "the upstream has no JSON mode; its model is told, and the answer checked"),
-      ],
+      decisions: changed(
+        "the upstream has no JSON mode; its model is told, and the answer checked",
+      ),
     };
   const { schema, strict, name, description } = format;
   return {
-    format: hasJson ? { type: "json" } : undefined,
+    format: profile.formats.includes("json") ? { type: "json" } : undefined,
     instructions: formatInstructions([name, description].filter(Boolean).join(": "), schema),
-    // Who asks for no strictness takes what comes.
+    // A client that asks for no strictness accepts any answer.
     check: { schema, strict: strict !== false },
-    decisions: [
-      changed(
-        path,
-        "the upstream cannot keep to a schema; its model is told it, and the answer checked",
-      ),
-    ],
+    decisions: changed(
+      "the upstream cannot keep to a schema; its model is told it, and the answer checked",
+    ),
   };
 }
 
-type SchemaFormat = Extract<Format, { type: "schema" }>;
-
-/** Whether a strict format would be refused for a schema that is not closed. */
-const isOpen = (format: Format, { strictSchema }: Profile): format is SchemaFormat =>
-  format.type === "schema" &&
-  format.strict === true &&
-  strictSchema === undefined &&
-  !isStrict(format.schema);
-
-/** Asks for such a format without strictness, and has the answer checked. */
-function heldOpenly(format: SchemaFormat, profile: Profile, path: string): FormatPlan {
-  const plan = planFormat({ ...format, strict: false }, profile, { path });
-  const reason =
-    "the upstream is strict about closed objects with all properties only; it is asked without `strict`, and the answer checked";
-  return {
-    ...plan,
-    check: { schema: format.schema, strict: true },
-    decisions: plan.decisions.length > 0 ? plan.decisions : [{ path, action: "reshaped", reason }],
-  };
-}
-
-/** One that nobody wants strict is asked for strictly only if that changes nothing. */
+/** A format that need not be strict is asked for strictly only if that changes nothing. */
 const takesFormat = (format: Format, { formats }: Profile): boolean =>
   formats.some((one) => one === format.type) ||
   (format.type === "schema" &&
     formats.includes("strict") &&
     (format.strict === true || isStrict(format.schema)));
 
-/** A format within what the upstream enforces; what it cannot is checked afterwards. Undefined: it cannot be asked at all. */
+/** Limits a format to what the upstream enforces, and checks the rest; undefined if it cannot be asked for. */
 function heldStrictly(format: Format, profile: Profile, path: string): FormatPlan | undefined {
   const { strictSchema: rule, formats } = profile;
   if (format.type !== "schema" || rule === undefined || formats.includes("schema"))
@@ -124,8 +117,6 @@ function heldStrictly(format: Format, profile: Profile, path: string): FormatPla
   };
 }
 
-const changed = (path: string, reason: string): Decision => ({ path, action: "changed", reason });
-
 function formatInstructions(title?: string, schema?: JsonSchema): string {
   const what = schema === undefined ? "one JSON object" : "JSON that matches the schema below";
   const rule = `Your final answer must be ${what}, and nothing else: no code fence, no words before or after it. You may call tools first.`;
@@ -134,7 +125,7 @@ function formatInstructions(title?: string, schema?: JsonSchema): string {
 
 type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
 
-/** Says words with the instructions at the beginning, where they do not move from turn to turn. */
+/** Adds text to the instructions at the beginning, where it stays at one place from turn to turn. */
 export function withInstructions<Name extends AnyName>(
   { items, places }: Conversation<Name>,
   instructions: string,
@@ -145,30 +136,27 @@ export function withInstructions<Name extends AnyName>(
   let last = -1;
   while (isLeading(items[last + 1])) last++;
   const before = items[last];
-  if (!isLeading(before)) {
-    const role = history?.roles?.includes("system") === false ? "developer" : "system";
-    const message: Message = {
-      type: "message",
-      role,
-      parts: [{ type: "text", text: instructions }],
-    };
-    const later = items.map((_, at) => itemPlace({ items, places }, at));
-    return { items: [message, ...items], places: [0, ...later] };
+  if (isLeading(before)) {
+    const added = { type: "text", text: `\n\n${instructions}` } as const;
+    return { items: items.with(last, { ...before, parts: [...before.parts, added] }), places };
   }
-  const message = {
-    ...before,
-    parts: [...before.parts, { type: "text", text: `\n\n${instructions}` } as const],
+  const role = history?.roles?.includes("system") === false ? "developer" : "system";
+  const message: Message = {
+    type: "message",
+    role,
+    parts: [{ type: "text", text: instructions }],
   };
-  return { items: items.with(last, message), places };
+  const later = items.map((_, at) => itemPlace({ items, places }, at));
+  return { items: [message, ...items], places: [0, ...later] };
 }
 
 /** The answer of one choice so far. */
 type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: boolean };
 
 /**
- * Holds an answer to its format: takes code fences off and, when all has been
- * said, fails an answer that is not what was asked for. A turn that calls tools
- * has not answered yet, and one that was cut off cannot be held to anything.
+ * Holds an answer to its format: removes code fences and, at the end, fails an
+ * answer in another format. An answer with calls, a refusal and a truncated
+ * answer are not checked.
  */
 export function keepFormat<Name extends AnyName>(
   check: FormatCheck,
@@ -177,12 +165,9 @@ export function keepFormat<Name extends AnyName>(
   const ends: TurnEnd[] = [];
   const stateOf = (choice: number): AnswerState =>
     (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
-  const pass = (event: TextDelta, emit: Emit<TurnEvent<Name>>): void => {
-    const state = stateOf(event.choice);
-    const text = state.unfence.each(event.text);
-    state.text += text;
-    if (text === event.text) emit(event);
-    else if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
+  const say = (choice: number, text: string, emit: Emit<TurnEvent<Name>>): void => {
+    stateOf(choice).text += text;
+    if (text !== "") emit({ type: "text-delta", choice, text });
   };
   return {
     each(event, emit) {
@@ -191,31 +176,32 @@ export function keepFormat<Name extends AnyName>(
           const state = stateOf(event.choice);
           state.text = "";
           state.unfence = unfence();
-          return emit(event);
+          break;
         }
-        case "text-delta":
-          return pass(event, emit);
-        case "text-end": {
+        case "text-delta": {
           const state = stateOf(event.choice);
-          const text = state.unfence.end(event.complete !== false);
+          const text = state.unfence.each(event.text);
+          if (text !== event.text) return say(event.choice, text, emit);
           state.text += text;
-          if (text !== "") emit({ type: "text-delta", choice: event.choice, text });
-          return emit(event);
+          break;
         }
+        case "text-end":
+          say(event.choice, stateOf(event.choice).unfence.end(event.complete !== false), emit);
+          break;
         case "refusal-delta":
           stateOf(event.choice).refused = true;
-          return emit(event);
+          break;
         case "call-start":
           stateOf(event.choice).called = true;
-          return emit(event);
+          break;
         case "turn-end":
           return void ends.push(event);
         case "turn-fail":
           ends.length = 0;
-          return emit(event);
+          break;
         default:
-          emit(event);
       }
+      emit(event);
     },
     end(emit) {
       for (const { choice, stop } of ends) {
@@ -229,13 +215,13 @@ export function keepFormat<Name extends AnyName>(
   };
 }
 
-/** What is wrong with an answer, if anything is. */
+/** The first violation of the format, as a clause. */
 function flawOf(text: string, { schema }: FormatCheck): string | undefined {
   const value = jsonOf(text);
   if (value === undefined) return text.trim() === "" ? "it is empty." : "it is not JSON.";
   if (schema === undefined)
     return typeof value === "object" && value !== null ? undefined : "it is not a JSON object.";
-  // A schema that nobody can read holds nobody to anything.
+  // A schema that cannot be read constrains nothing.
   const error = errorsIn(value, schema, text.length)?.at(-1);
   return error === undefined ? undefined : `at ${error.instanceLocation}, ${error.error}`;
 }
@@ -249,28 +235,28 @@ const unmet = (flaw: string): Fault =>
 const FENCE = "```";
 
 /**
- * Takes a code fence off JSON while it streams in: models that are asked for
- * nothing but JSON like to put one around it, and words behind that. A text
- * without a fence goes through as it is.
+ * Removes a code fence around JSON while it streams in, and any text after it:
+ * models that are asked for nothing but JSON often add both. A text without a
+ * fence passes through unchanged.
  */
 export function unfence(): Decoder {
-  let state: "head" | "plain" | "fenced" | "over" = "head";
-  /** At first what may be the opening of a fence, later what may be its end. */
+  let state: "head" | "plain" | "fenced" | "closed" = "head";
+  /** First the possible opening of a fence, later its possible end. */
   let held = "";
 
   const take = (text: string): string => {
-    const whole = held + text;
-    // JSON holds no line that begins with a fence, not even in its strings.
-    const close = whole.indexOf(`\n${FENCE}`);
+    const all = held + text;
+    // No line of JSON begins with a fence, not even inside a string.
+    const close = all.indexOf(`\n${FENCE}`);
     if (close !== -1) {
-      state = "over";
+      state = "closed";
       held = "";
-      return whole.slice(0, close);
+      return all.slice(0, close);
     }
-    let end = whole.length;
-    while (end > 0 && "` \n\r\t".includes(whole.charAt(end - 1))) end--;
-    held = whole.slice(end);
-    return whole.slice(0, end);
+    let end = all.length;
+    while (end > 0 && "` \n\r\t".includes(all.charAt(end - 1))) end--;
+    held = all.slice(end);
+    return all.slice(0, end);
   };
   const open = (): string => {
     const opening = /^\s*```[\w-]*[ \t]*\r?\n/.exec(held);
@@ -291,7 +277,7 @@ export function unfence(): Decoder {
           return text;
         case "fenced":
           return take(text);
-        case "over":
+        case "closed":
           return "";
         case "head":
           held += text;
@@ -302,7 +288,7 @@ export function unfence(): Decoder {
     },
     end() {
       const isEnd = state === "fenced" && held.includes(FENCE);
-      return isEnd || state === "plain" || state === "over" ? "" : held;
+      return isEnd || state === "plain" || state === "closed" ? "" : held;
     },
   };
 }

@@ -1,134 +1,125 @@
 import type { Decision } from "../../turn/decision.ts";
-import { Fault } from "../../turn/fault.ts";
+import type { Fault } from "../../turn/fault.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName, Params, ToolChoice, Turn } from "../../turn/turn.ts";
+import type { Params, Turn } from "../../turn/turn.ts";
 import { planHistory } from "../history/history.ts";
-import { planToolChoice, type ToolChoicePlan } from "./tool-choice.ts";
-import { type Bound, type Identities, restsOf, type ToolVerdict, type Verdict } from "./declare.ts";
-import { type FormatCheck, planFormat, withInstructions } from "./format.ts";
-import { type Destination, type Seal, sealsItems } from "./reasoning.ts";
-import { type Toolset, toolsetOf } from "./toolset.ts";
+import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
+import { planFormat, withInstructions, type FormatCheck, type FormatPlan } from "./format.ts";
+import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
+import { offerFor } from "./tool-choice.ts";
+import { toolsetOf } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
 
-/** What is done to one request so that one upstream can take it. */
+/** The changes to one request that let one upstream take it. */
 export type Plan = {
   /** The turn as it is sent to the upstream. */
   readonly turn: Turn<UpstreamName>;
-  /** The turn of the client, for which answers are made. */
+  /** The client's turn, for which answers are made. */
   readonly asked: Turn;
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
-  /** What the client allows of an answer. */
+  /** The client's limits on an answer. */
   readonly limits: Limits;
-  /** What the answer must be, where the upstream cannot be held to it. */
+  /** A check of the answer, if the upstream cannot be held to the format. */
   readonly check: FormatCheck | undefined;
-  /** How the reasoning of the answer is marked with its origin, where the client keeps it. */
+  /** Marks the reasoning of the answer with its origin, if the client can keep it. */
   readonly seal: Seal | undefined;
-  /** Nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
+  /** True if nothing is renamed, degraded, dropped or repaired: the client's own body may be sent. */
   readonly identical: boolean;
 };
 
 type Limits = {
-  /** The tools it may call; none named: any. */
+  /** The tools that the answer may call; undefined: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
-  /** Whether it may make several calls at once. */
+  /** True if it may make several calls at once. */
   readonly parallel: boolean;
 };
 
-/** Plans a request for an upstream. Throws a Fault where the request cannot be met. */
+/** Plans a request for an upstream. Throws a Fault if the request cannot be met. */
 export function planTools(turn: Turn, profile: Profile, to: Destination = {}): Plan {
   const { plan, fault } = previewTools(turn, profile, to);
   if (fault !== undefined) throw fault;
   return plan;
 }
 
-/** The same for display: what stands in the way of sending it comes with the plan. */
+/** Plans a request for display: a fault comes beside the plan. */
 export function previewTools(
   turn: Turn,
   profile: Profile,
   to: Destination = {},
 ): { readonly plan: Plan; readonly fault: Fault | undefined } {
-  const { origin } = to;
   const set = toolsetOf(turn, profile);
-  const { choice, fault } = toolChoiceFor(set, turn.toolChoice, { profile, dialect: turn.dialect });
+  const { offer, fault } = offerFor(set, turn, profile);
   const history = planHistory(turn, set, profile, to);
-  const format = planFormat(turn.format, profile, {
-    path: turn.traits.format.path,
-    isOwn: turn.dialect === profile.dialect,
-    openStrict: turn.traits.openStrict,
-  });
-  const params = planParams(turn, set, profile);
-  const instructions = addedInstructions(format.instructions, set, choice);
+  const format = turn.format === undefined ? noFormat : planFormat(turn, profile);
+  const { params, decision } = planParams(turn, set.offered.length > 0, profile);
+  const added =
+    format.instructions === undefined ? offer.rests : [...offer.rests, format.instructions];
   const { items, places } =
-    instructions === undefined ? history : withInstructions(history, instructions, profile);
-  const { repairs = none } = turn;
+    added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
+  const decisions = joined(
+    turn.repairs ?? none,
+    offer.decisions,
+    decision === undefined ? none : [decision],
+    format.decisions,
+    history.decisions,
+  );
   const isSame =
-    repairs.length === 0 &&
+    (turn.repairs ?? none).length === 0 &&
     set.identical &&
-    choice.identical &&
-    params.decisions.length === 0 &&
+    offer.identical &&
+    decision === undefined &&
     format.decisions.length === 0 &&
     (history.items as unknown) === turn.items;
-  const decisions = [
-    ...repairs,
-    ...set.decisions,
-    ...choice.decisions,
-    ...params.decisions,
-    ...format.decisions,
-    ...history.decisions,
-  ];
   const plan: Plan = {
-    // The names are the same on both sides, so the client's turn is the upstream's.
+    // If no name differs, the client's turn is the upstream's.
     turn: isSame
       ? (turn as unknown as Turn<UpstreamName>)
       : {
           ...turn,
-          tools: choice.tools,
-          toolChoice: choice.toolChoice,
+          tools: offer.tools,
+          toolChoice: offer.toolChoice,
           items,
           places,
           format: format.format,
-          params: params.params,
+          params,
         },
     asked: turn,
     verdicts: set.verdicts,
-    decisions: decisions.length === 0 ? none : decisions,
+    decisions,
     identity: set.identity,
-    limits: { allowed: choice.allowed, parallel: turn.params.parallelCalls !== false },
+    limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
     check: format.check,
-    seal: origin === undefined ? undefined : sealOf(turn, profile, isSame, origin),
+    seal: to.origin === undefined ? undefined : sealOf(turn, profile, isSame, to.origin),
     identical: isSame,
   };
   return { plan, fault: set.faults[0] ?? fault };
 }
 
 const none: readonly Decision[] = [];
+const noFormat: FormatPlan = { format: undefined, decisions: none };
 
-/** Text that is added to the instructions, if any. */
-function addedInstructions(
-  format: string | undefined,
-  { offered }: Toolset,
-  { tools }: ToolChoicePlan,
-): string | undefined {
-  const rests = restsOf(offered, tools);
-  const instructions = format === undefined ? rests : [...rests, format];
-  return instructions.length === 0 ? undefined : instructions.join("\n\n");
+/** All decisions in one list; a list that is the only one with entries is not copied. */
+function joined(...lists: readonly (readonly Decision[])[]): readonly Decision[] {
+  let all = none;
+  for (const list of lists) if (list.length > 0) all = all.length === 0 ? list : [...all, ...list];
+  return all;
 }
 
 /**
- * How answers are marked for a client whose dialect can carry reasoning. In the
- * straight lane nothing is added to what the upstream says.
+ * The seal on answers for a client whose dialect can carry reasoning. In the
+ * straight lane nothing is added to the upstream's answer.
  */
 function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Seal | undefined {
-  const isStraight = isSame && profile.dialect === turn.dialect;
+  const isOwn = profile.dialect === turn.dialect;
   const { sealsReasoning, sealsInDetails: inDetails, signsReasoning } = turn.traits;
-  if (isStraight || !(sealsReasoning || inDetails === true)) return undefined;
-  // A provider of the client's own dialect says in details what it wants back.
-  if (inDetails === true && profile.dialect === turn.dialect) return undefined;
+  if ((isSame && isOwn) || !(sealsReasoning || inDetails === true)) return undefined;
+  // A provider of the client's own dialect puts what it wants back into details.
+  if (inDetails === true && isOwn) return undefined;
   const isWorded = signsReasoning === true;
   const reasoning = isWorded || profile.reasoning !== "none";
   const hasItems = sealsItems(profile);
@@ -141,7 +132,7 @@ export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict,
   return counts;
 }
 
-/** The plan's verdicts, counted, in the words and order of the `x-patchbay-plan` header. */
+/** The counted verdicts of a plan, in the words and order of the `x-patchbay-plan` header. */
 export const summary = ({ verdicts }: Pick<Plan, "verdicts">): string => summaryOf(verdicts);
 
 const summaryOf = memoizeByIdentity((verdicts: readonly ToolVerdict[]): string => {
@@ -149,45 +140,23 @@ const summaryOf = memoizeByIdentity((verdicts: readonly ToolVerdict[]): string =
   return `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
 });
 
-/** How many different choices are remembered with one list of tools. */
-const MOST = 64;
-
-type To = { readonly profile: Profile; readonly dialect: DialectName };
-
-function toolChoiceFor(
-  set: Toolset,
-  choice: ToolChoice | undefined,
-  to: To,
-): { readonly choice: ToolChoicePlan; readonly fault?: Fault } {
-  const key = `${to.dialect}${choice === undefined ? "" : JSON.stringify(choice)}`;
-  const known = set.toolChoices.get(key);
-  if (known !== undefined) return { choice: known };
-  try {
-    const plan = planToolChoice(choice, set, to);
-    if (set.toolChoices.size < MOST) set.toolChoices.set(key, plan);
-    return { choice: plan };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { choice: planToolChoice(undefined, set, to), fault: error };
-  }
-}
-
-/** An upstream that cannot be told to make one call at once has its further calls withheld. */
+/** Plans `parallel_tool_calls`. If the upstream has no such parameter, further calls are withheld from the answer. */
 function planParams(
   turn: Turn,
-  { offered }: Toolset,
+  hasTools: boolean,
   profile: Profile,
-): { readonly params: Params; readonly decisions: readonly Decision[] } {
+): { readonly params: Params; readonly decision?: Decision } {
   const { parallelCalls, ...params } = turn.params;
-  if (parallelCalls === undefined) return { params: turn.params, decisions: none };
+  if (parallelCalls === undefined) return turn;
   const path = "parallel_tool_calls";
-  if (offered.length === 0 && turn.dialect !== profile.dialect) {
-    const reason = "it says nothing without tools";
-    return { params, decisions: [{ path, action: "repaired", reason }] };
-  }
-  if (profile.params.parallelCalls !== null) return { params: turn.params, decisions: none };
+  if (!hasTools && turn.dialect !== profile.dialect)
+    return {
+      params,
+      decision: { path, action: "repaired", reason: "it says nothing without tools" },
+    };
+  if (profile.params.parallelCalls !== null) return turn;
   const reason = parallelCalls
     ? "the upstream does as it likes"
     : "the upstream cannot be told, so only the first call of an answer is passed on";
-  return { params, decisions: [{ path, action: "reshaped", reason }] };
+  return { params, decision: { path, action: "reshaped", reason } };
 }

@@ -1,175 +1,177 @@
 /** Restores the calls of an answer to the kinds, names and inputs that the client declared. */
+
+import { jsonOf } from "../../json/json.ts";
+import { errorsIn } from "../../schema/check.ts";
 import { chain, type Emit, type Stage } from "../../stream/stage.ts";
 import type { Action, OnDecision } from "../../turn/decision.ts";
-import type {
-  CallDelta,
-  CallEnd,
-  CallStart,
-  OnLeftOut,
-  TurnEnd,
-  TurnEvent,
-} from "../../turn/event.ts";
+import type { CallEnd, CallStart, OnLeftOut, TurnEnd, TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { CallRules } from "../../turn/rules.ts";
-import { errorsIn } from "../../schema/check.ts";
-import { jsonOf } from "../../json/json.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
-import { fullName, isCalledByName } from "../names/identity.ts";
 import type { Decoder } from "../kinds/decoder.ts";
 import { customStandIn } from "../kinds/kinds.ts";
+import { fullName, isCalledByName } from "../names/identity.ts";
 import type { Bound, Identities } from "./declare.ts";
-import type { Plan } from "./plan.ts";
 import { keepFormat } from "./format.ts";
+import type { Plan } from "./plan.ts";
 import { sealReasoning } from "./reasoning.ts";
 
 type Event = TurnEvent<ClientName>;
 
-/** Where it is counted what the client was not given. */
-type Figures = { withheld: number; truncated: boolean };
+/** Counters for calls that the client does not get. */
+export type Figures = { withheld: number; truncated: boolean };
 
-/** Where it is counted and told what is withheld. */
-type Withholding = {
+export type Withholding = {
   readonly figures: Figures;
   readonly leftOut?: OnLeftOut | undefined;
-  /** The gateway's own rules: calls that only the client did not want do not count as truncated. */
+  /** The gateway's own rules: only calls that these forbid count as truncated. */
   readonly rules?: Pick<CallRules, "parallel"> | undefined;
 };
 
+/** Applies a plan to the answer: restores and checks calls, keeps the format, seals reasoning. */
+export function restoreAnswer(
+  plan: Plan,
+  report?: OnDecision,
+  withholding?: Withholding,
+): Stage<TurnEvent<UpstreamName>, Event> {
+  let stages = restoreCalls(plan, report, withholding);
+  const isRewritten = plan.identity.bindings.some(({ original }) => original !== undefined);
+  if (report !== undefined && isRewritten) stages = chain(stages, checkArguments(plan, report));
+  if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
+  if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
+  return stages;
+}
+
 /** A call on its way back. */
-type Passing = {
-  /** Its number among the calls that the client is given; none if it is withheld. */
+type OpenCall = {
+  /** Its number among the client's calls; undefined if it is withheld. */
   readonly call: number | undefined;
   readonly decoder: Decoder | undefined;
 };
 
 /** The calls of one choice. */
-type Calls = { readonly passing: (Passing | undefined)[]; given: number; withheld: number };
+type Calls = { readonly open: (OpenCall | undefined)[]; passed: number; withheld: number };
 
 /**
  * Gives calls back as the client declared their tools: kind, namespace, name,
- * input and an id it has not seen. Calls that the client did not allow are
- * withheld and reported. Where nothing differs, events go through as they are.
+ * input and a new id. Calls that the client did not allow are withheld and
+ * reported. Events that need no change pass through as the same objects.
  */
-export function restoreCalls(
+export const restoreCalls = (
   plan: Plan,
   report: OnDecision = () => {},
   withholding: Withholding = { figures: { withheld: 0, truncated: false } },
-): Stage<TurnEvent<UpstreamName>, Event> {
-  const choices: (Calls | undefined)[] = [];
-  const admit = admission(plan, report, withholding);
-  /** Whether the client got other events than those of the last frame. */
-  let changed = false;
+): Stage<TurnEvent<UpstreamName>, Event> => new CallRestorer(plan, report, withholding);
 
-  const start = (event: CallStart<UpstreamName>, emit: Emit<Event>): void => {
-    const calls = (choices[event.choice] ??= { passing: [], given: 0, withheld: 0 });
-    const { started, passing } = admit(event, calls);
-    calls.passing[event.call] = passing;
-    if ((started as unknown) !== event || passing.decoder !== undefined) changed = true;
-    if (started !== undefined) emit(started);
-  };
-  const delta = (event: CallDelta, { call, decoder }: Passing, emit: Emit<Event>): void => {
-    if (call === undefined) return;
-    if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
-    changed = true;
-    const text = decoder.each(event.text);
-    if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
-  };
-  const end = (event: CallEnd, { call, decoder }: Passing, emit: Emit<Event>): void => {
-    if (call === undefined) return;
-    const { choice, complete } = event;
-    const text = decoder?.end(complete) ?? "";
-    reportMore(event, decoder, report);
-    if (text !== "") emit({ type: "call-delta", choice, call, text });
-    emit(call === event.call ? event : { ...event, call });
-  };
+class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
+  readonly #plan: Plan;
+  readonly #report: OnDecision;
+  readonly #withholding: Withholding;
+  readonly #choices: (Calls | undefined)[] = [];
+  readonly #newId: (id: string) => string;
+  /** True if the client got other events than those of the last frame. */
+  #changed = false;
 
-  return {
-    each(event, emit) {
-      switch (event.type) {
-        case "call-start":
-          return start(event, emit);
-        case "call-delta":
-        case "call-end": {
-          const passing = choices[event.choice]?.passing[event.call];
-          if (passing === undefined) return emit(event);
-          return event.type === "call-delta"
-            ? delta(event, passing, emit)
-            : end(event, passing, emit);
-        }
-        case "turn-end":
-          return emit(withoutWithheldCalls(event, choices[event.choice]));
-        case "frame": {
-          const isChanged = changed && event.forwardable;
-          changed = false;
-          return emit(isChanged ? { ...event, forwardable: false } : event);
-        }
-        default:
-          emit(event);
+  constructor(plan: Plan, report: OnDecision, withholding: Withholding) {
+    this.#plan = plan;
+    this.#report = report;
+    this.#withholding = withholding;
+    this.#newId = idsBeside(plan);
+  }
+
+  each(event: TurnEvent<UpstreamName>, emit: Emit<Event>): void {
+    switch (event.type) {
+      case "call-start":
+        return this.#start(event, emit);
+      case "call-delta": {
+        const open = this.#choices[event.choice]?.open[event.call];
+        if (open === undefined) return emit(event);
+        const { call, decoder } = open;
+        if (call === undefined) return;
+        if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
+        this.#changed = true;
+        const text = decoder.each(event.text);
+        if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
+        return;
       }
-    },
-  };
-}
+      case "call-end": {
+        const open = this.#choices[event.choice]?.open[event.call];
+        return open === undefined ? emit(event) : this.#end(event, open, emit);
+      }
+      case "turn-end": {
+        // A turn whose calls were all withheld waits for no results.
+        const calls = this.#choices[event.choice];
+        const isOver = event.stop === "calls" && calls?.passed === 0 && calls.withheld > 0;
+        return emit(isOver ? ({ ...event, stop: "end" } satisfies TurnEnd) : event);
+      }
+      case "frame": {
+        const isChanged = this.#changed && event.forwardable;
+        this.#changed = false;
+        return emit(isChanged ? { ...event, forwardable: false } : event);
+      }
+      default:
+        emit(event);
+    }
+  }
 
-function reportMore(event: CallEnd, decoder: Decoder | undefined, report: OnDecision): void {
-  if (decoder?.hasMore?.() !== true) return;
-  const reason = "a call of a text tool held more than its text";
-  report({ path: callPath(event), action: "dropped", reason });
-}
-
-/** A turn whose calls were all withheld waits for no results. */
-function withoutWithheldCalls(event: TurnEnd, calls: Calls | undefined): TurnEnd {
-  const isOver = event.stop === "calls" && calls?.given === 0 && calls.withheld > 0;
-  return isOver ? { ...event, stop: "end" } : event;
-}
-
-type Admitted = { readonly started: CallStart<ClientName> | undefined; readonly passing: Passing };
-
-/** Decides whether a call is passed on, and as what. */
-function admission(
-  plan: Plan,
-  report: OnDecision,
-  { figures, leftOut, rules }: Withholding,
-): (event: CallStart<UpstreamName>, calls: Calls) => Admitted {
-  const { limits, identity } = plan;
-  const newId = idsBeside(plan);
-  const forbidden = (bound: Bound | undefined, calls: Calls): string | undefined => {
-    if (limits.allowed !== undefined && (bound === undefined || !limits.allowed.has(bound)))
-      return limits.allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
-    if (limits.parallel || calls.given === 0) return undefined;
-    if (rules?.parallel === false) figures.truncated = true;
-    return "only one call at once was allowed";
-  };
-  return (event, calls) => {
+  #start(event: CallStart<UpstreamName>, emit: Emit<Event>): void {
+    const calls = (this.#choices[event.choice] ??= { open: [], passed: 0, withheld: 0 });
+    const { identity, asked } = this.#plan;
+    const note = (action: Action, reason: string): void =>
+      this.#report({ path: callPath(event), action, reason });
     const known = recognise(event, identity);
     const bound = known ?? identity.byLikeness(fullName(event));
-    const note = (action: Action, reason: string): void =>
-      report({ path: callPath(event), action, reason });
     if (bound === undefined) note("repaired", `\`${event.name}\` was called and is not declared`);
     else if (known === undefined)
       note("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
-    const why = forbidden(bound, calls);
+    const why = this.#forbids(bound, calls);
     if (why !== undefined) {
       calls.withheld++;
-      figures.withheld++;
-      leftOut?.(event, "withheld");
+      this.#withholding.figures.withheld++;
+      this.#withholding.leftOut?.(event, "withheld");
       note("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
-      return { started: undefined, passing: { call: undefined, decoder: undefined } };
+      calls.open[event.call] = { call: undefined, decoder: undefined };
+      this.#changed = true;
+      return;
     }
-    const restored = restoreToolCall(event, bound, plan.asked.traits.builtinsAsFunctions);
-    const call = calls.given++;
-    const id = newId(event.id);
+    const restored = restoreToolCall(event, bound, asked.traits.builtinsAsFunctions);
+    const call = calls.passed++;
+    const id = this.#newId(event.id);
+    const decoder = decoderOf(event, bound);
+    calls.open[event.call] = { call, decoder };
     const isSame = call === event.call && id === event.id;
-    return {
-      started: isSame ? restored : { ...restored, call, id },
-      passing: { call, decoder: decoderOf(event, bound) },
-    };
-  };
+    if (!isSame || (restored as unknown) !== event || decoder !== undefined) this.#changed = true;
+    emit(isSame ? restored : { ...restored, call, id });
+  }
+
+  #end(event: CallEnd, { call, decoder }: OpenCall, emit: Emit<Event>): void {
+    if (call === undefined) return;
+    const { choice, complete } = event;
+    const text = decoder?.end(complete) ?? "";
+    if (decoder?.hasMore?.() === true) {
+      const reason = "a call of a text tool held more than its text";
+      this.#report({ path: callPath(event), action: "dropped", reason });
+    }
+    if (text !== "") emit({ type: "call-delta", choice, call, text });
+    emit(call === event.call ? event : { ...event, call });
+  }
+
+  /** The reason why a call is withheld, if it is. */
+  #forbids(bound: Bound | undefined, calls: Calls): string | undefined {
+    const { allowed, parallel } = this.#plan.limits;
+    if (allowed !== undefined && (bound === undefined || !allowed.has(bound)))
+      return allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
+    if (parallel || calls.passed === 0) return undefined;
+    const { figures, rules } = this.#withholding;
+    if (rules?.parallel === false) figures.truncated = true;
+    return "only one call at once was allowed";
+  }
 }
 
 type Called = Pick<CallStart<UpstreamName>, "kind" | "name" | "namespace">;
 
-/** The tool that a call means. Models write names as they remember them, with a namespace or without. */
+/** The tool that a call names. Models write names as they remember them, with a namespace or without. */
 export function recognise(call: Called, identity: Identities): Bound | undefined {
   const exact = identity.byAlias(call);
   if (exact !== undefined) return exact;
@@ -179,16 +181,16 @@ export function recognise(call: Called, identity: Identities): Bound | undefined
 }
 
 /**
- * A call under the client's name for its tool. One of a tool nobody declared is
- * passed on as such. `asFunction`: the client is given calls of built-in tools as
- * those of functions, so that their kind does not matter.
+ * Gives a call the client's name for its tool. A call of an undeclared tool
+ * passes unchanged. `asFunction`: the client gets calls of built-in tools as calls
+ * of functions, so their kind does not matter.
  */
 export function restoreToolCall(
   call: CallStart<UpstreamName>,
   bound: Bound | undefined,
   asFunction = false,
 ): CallStart<ClientName> {
-  // Where nothing differs the upstream's name is the client's.
+  // If nothing differs, the upstream's name is the client's.
   const same = call as unknown as CallStart<ClientName>;
   if (bound === undefined) return same;
   const { kind, namespace, name } = bound.client;
@@ -200,54 +202,44 @@ export function restoreToolCall(
 
 function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Decoder | undefined {
   if (bound === undefined) return undefined;
-  // A tool that takes text was declared as such and yet called with arguments.
-  const isMistaken = bound.upstream.kind === "custom" && call.kind === "function";
-  if (isMistaken) return customStandIn.decoder();
-  // Free text where arguments were asked for is the input already.
+  // The tool takes text and was declared so, but the model called it with arguments.
+  if (bound.upstream.kind === "custom" && call.kind === "function") return customStandIn.decoder();
+  // Free text in place of arguments is the input already.
   return call.kind === "custom" ? undefined : bound.form?.decoder();
 }
 
-/** Ids that the client has not seen yet in this conversation: some upstreams begin anew with each answer. */
+/** Makes ids that are new to the client in this conversation: some upstreams count from 0 in each answer. */
 function idsBeside({ asked }: Plan): (id: string) => string {
   let seen: Set<string> | undefined;
-  /** The last number behind an id: those before it are taken. */
+  /** The last number added to an id: lower ones are taken. */
   const numbers = new Map<string, number>();
   return (id) => {
-    seen ??= new Set(
-      asked.items
-        .map((item) => (item.type === "call" ? item.id : undefined))
-        .filter((one) => one !== undefined),
-    );
-    if (!seen.has(id)) {
-      seen.add(id);
-      return id;
+    if (seen === undefined) {
+      seen = new Set();
+      for (const item of asked.items) if (item.type === "call") seen.add(item.id);
     }
-    let count = numbers.get(id) ?? 2;
-    while (seen.has(`${id}_${count}`)) count++;
-    numbers.set(id, count);
-    const given = `${id}_${count}`;
-    seen.add(given);
-    return given;
+    let unique = id;
+    if (seen.has(id)) {
+      let count = numbers.get(id) ?? 2;
+      while (seen.has(`${id}_${count}`)) count++;
+      numbers.set(id, count);
+      unique = `${id}_${count}`;
+    }
+    seen.add(unique);
+    return unique;
   };
 }
 
-/** A call of a tool whose schema the upstream was not given as it is. */
-type Watched = { readonly name: string; readonly schema: JsonSchema; text: string };
-
-/** Whether calls of this plan need looking at: some tool's schema had to be rewritten. */
-const hasRewritten = ({ identity }: Plan): boolean =>
-  identity.bindings.some(({ original }) => original !== undefined);
+/** A call of a tool whose schema the upstream got in another form. */
+type CheckedCall = { readonly name: string; readonly schema: JsonSchema; text: string };
 
 /**
- * Holds the arguments of calls against the client's own schema where the
- * upstream was given another. Nothing is withheld or changed: arguments reach the
- * client as the model wrote them, and a violation is listed in the plan.
+ * Checks the arguments of calls against the client's own schema if the upstream
+ * got another. A violation is reported; arguments still reach the client as the
+ * model wrote them.
  */
-function checkArguments(
-  { identity }: Plan,
-  report: OnDecision,
-): Stage<TurnEvent<ClientName>, TurnEvent<ClientName>> {
-  const choices: (Watched | undefined)[][] = [];
+function checkArguments({ identity }: Plan, report: OnDecision): Stage<Event, Event> {
+  const choices: (CheckedCall | undefined)[][] = [];
   return {
     each(event, emit) {
       emit(event);
@@ -255,8 +247,8 @@ function checkArguments(
         case "call-start": {
           const { original } = identity.byIdentity(event) ?? {};
           if (original === undefined) return;
-          const { name } = event;
-          (choices[event.choice] ??= [])[event.call] = { name, schema: original, text: "" };
+          const call = { name: event.name, schema: original, text: "" };
+          (choices[event.choice] ??= [])[event.call] = call;
           return;
         }
         case "call-delta": {
@@ -266,7 +258,7 @@ function checkArguments(
         }
         case "call-end": {
           const call = choices[event.choice]?.[event.call];
-          const flaw = call !== undefined && event.complete ? flawOf(call) : undefined;
+          const flaw = call !== undefined && event.complete ? argumentFlaw(call) : undefined;
           if (call === undefined || flaw === undefined) return;
           const reason = `the arguments of a call of \`${call.name}\` ${flaw}`;
           return report({ path: "output", action: "noticed", reason });
@@ -277,26 +269,12 @@ function checkArguments(
   };
 }
 
-/** What is wrong with a call's arguments, in words of its schema and never in their own. */
-function flawOf({ text, schema }: Watched): string | undefined {
+/** The violation in a call's arguments. It quotes the schema and never the arguments. */
+function argumentFlaw({ text, schema }: CheckedCall): string | undefined {
   const value = text.trim() === "" ? {} : jsonOf(text);
   if (value === undefined) return "are not JSON";
   const errors = errorsIn(value, schema, text.length);
   if (errors === undefined) return "could not be held against its schema";
   const error = errors.at(-1);
   return error && `break its schema at \`${error.keywordLocation.slice(0, 200)}\``;
-}
-
-/** All that a plan asks of the answer: calls restored and looked at, the format kept, reasoning marked as whose it is. */
-export function restoreAnswer(
-  plan: Plan,
-  report?: OnDecision,
-  withholding?: Withholding,
-): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
-  let stages = restoreCalls(plan, report, withholding);
-  if (report !== undefined && hasRewritten(plan))
-    stages = chain(stages, checkArguments(plan, report));
-  if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
-  if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
-  return stages;
 }

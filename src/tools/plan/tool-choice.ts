@@ -2,176 +2,245 @@ import type { Action, Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
-import type { ToolChoice, DialectName, Tool, ToolRef } from "../../turn/turn.ts";
-import type { Bound, Identities, ToolVerdict } from "./declare.ts";
+import type { ToolChoice, Tool, ToolRef, Turn } from "../../turn/turn.ts";
+import { descriptionRests, type Bound } from "./declare.ts";
 import { fullName, isCalledByName } from "../names/identity.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { renderProviderToolDeclarations } from "./toolset.ts";
+import { renderProviderToolDeclarations, type Toolset } from "./toolset.ts";
 
-/** Which tools may or must be called, in the upstream's words. */
-export type ToolChoicePlan = {
+/** The tools of a toolset under one choice, in the upstream's words. */
+export type ToolOffer = {
   readonly toolChoice: ToolChoice<UpstreamName> | undefined;
-  /** The tools to offer under it. */
+  /** The tools to declare. */
   readonly tools: readonly Tool<UpstreamName>[];
-  /** The tools an answer may call, to be held against it; none named: any. */
+  /** The tools that an answer may call, enforced on the answer; undefined: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
+  /** The decisions on tools and choice. */
   readonly decisions: readonly Decision[];
   readonly identical: boolean;
+  /** The ends of descriptions that were too long. */
+  readonly rests: readonly string[];
 };
 
-/** What there is to choose from. */
-export type Offered = {
-  readonly identity: Identities;
-  readonly offered: readonly Bound[];
-  readonly tools: readonly Tool<UpstreamName>[];
-  readonly verdicts: readonly ToolVerdict[];
-};
+type Asked = Pick<Turn, "toolChoice" | "dialect">;
 
-/** Plans a choice. Throws a Fault if it names a tool that nobody declared. */
-export function planToolChoice(
-  choice: ToolChoice | undefined,
-  offer: Offered,
-  { profile, dialect }: { readonly profile: Profile; readonly dialect: DialectName },
-): ToolChoicePlan {
-  const can = (form: ToolChoiceForm): boolean => profile.tools.choice.includes(form);
-  const mode = (asked: "auto" | "required"): ToolChoice<UpstreamName> | undefined => {
-    if (asked === "required" && can("required")) return { type: "required" };
-    return can("auto") ? { type: "auto" } : undefined;
+/** Distinct choices that are remembered with one list of tools. */
+const MAX_OFFERS = 64;
+
+/** The offer for a turn's choice. A choice of an undeclared tool is a fault, and comes with the offer without it. */
+export function offerFor(
+  set: Toolset,
+  turn: Asked,
+  profile: Profile,
+): { readonly offer: ToolOffer; readonly fault?: Fault } {
+  const { toolChoice } = turn;
+  const key = toolChoice === undefined ? turn.dialect : turn.dialect + JSON.stringify(toolChoice);
+  const known = set.offers.get(key);
+  if (known !== undefined) return { offer: known };
+  try {
+    const offer = planToolChoice(set, turn, profile);
+    if (set.offers.size < MAX_OFFERS) set.offers.set(key, offer);
+    return { offer };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const unforced = planToolChoice(set, { dialect: turn.dialect }, profile);
+    return { offer: unforced, fault: error };
+  }
+}
+
+/** Plans a choice. Throws a Fault if it names a tool that is not declared. */
+function planToolChoice(set: Toolset, { toolChoice, dialect }: Asked, profile: Profile): ToolOffer {
+  const made = new ChoicePlanner(set, profile).plan(toolChoice, dialect);
+  const offer = { toolChoice: undefined, tools: set.tools, allowed: undefined, ...made };
+  return {
+    ...offer,
+    decisions: [...set.decisions, ...made.decisions],
+    rests: descriptionRests(set.offered, offer.tools),
   };
-  const plan = (made: Partial<ToolChoicePlan>, action?: Action, reason = ""): ToolChoicePlan => ({
-    toolChoice: undefined,
-    tools: offer.tools,
-    allowed: undefined,
-    identical: action === undefined,
-    decisions: action === undefined ? [] : [{ path: "tool_choice", action, reason }],
-    ...made,
-  });
-  if (choice === undefined) return plan({});
-  if (offer.offered.length === 0) {
-    const isTaken = profile.dialect === dialect && can(choice.type === "none" ? "none" : "auto");
-    return planWithoutTools(choice, offer, isTaken, plan);
+}
+
+type ChoicePlan = Partial<Pick<ToolOffer, "toolChoice" | "tools" | "allowed">> &
+  Pick<ToolOffer, "decisions" | "identical">;
+
+class ChoicePlanner {
+  readonly #set: Toolset;
+  readonly #profile: Profile;
+
+  constructor(set: Toolset, profile: Profile) {
+    this.#set = set;
+    this.#profile = profile;
   }
 
-  switch (choice.type) {
-    case "auto":
-      // The default of every upstream.
-      return plan({ toolChoice: mode("auto"), identical: can("auto") });
-    case "none":
-      if (can("none")) return plan({ ...callNothing(can), allowed: new Set() });
-      return plan(
-        { ...callNothing(can), allowed: new Set() },
-        "reshaped",
-        "the upstream cannot be told to call nothing, so it is offered nothing",
-      );
-    case "required":
-      if (can("required")) return plan({ toolChoice: { type: "required" } });
-      return plan(
-        { toolChoice: mode("auto") },
-        "changed",
-        "the upstream cannot be made to call a tool",
-      );
-    case "tool":
-      return planForced(choice.tool, offer, { can, mode, plan });
-    case "allowed":
-      return planAllowed(choice, offer, { can, mode, plan });
-    default:
-      return choice satisfies never;
+  plan(choice: ToolChoice | undefined, dialect: string): ChoicePlan {
+    if (choice === undefined) return same({});
+    if (this.#set.offered.length === 0) return this.#withoutTools(choice, dialect);
+    switch (choice.type) {
+      case "auto":
+        // Every upstream defaults to it, so leaving it out is no loss.
+        return { ...same({ toolChoice: this.#mode("auto") }), identical: this.#can("auto") };
+      case "none": {
+        const made = { ...this.#callNothing(), allowed: new Set<Bound>() };
+        if (this.#can("none")) return same(made);
+        const reason = "the upstream cannot be told to call nothing, so it is offered nothing";
+        return decided(made, "reshaped", reason);
+      }
+      case "required":
+        if (this.#can("required")) return same({ toolChoice: { type: "required" } });
+        return decided(
+          { toolChoice: this.#mode("auto") },
+          "changed",
+          "the upstream cannot be made to call a tool",
+        );
+      case "tool":
+        return this.#forced(choice.tool);
+      case "allowed":
+        return this.#allowed(choice);
+      default:
+        return choice satisfies never;
+    }
+  }
+
+  #can(form: ToolChoiceForm): boolean {
+    return this.#profile.tools.choice.includes(form);
+  }
+
+  #mode(asked: "auto" | "required"): ToolChoice<UpstreamName> | undefined {
+    if (asked === "required" && this.#can("required")) return { type: "required" };
+    return this.#can("auto") ? { type: "auto" } : undefined;
+  }
+
+  /** Keeps an upstream from calling, by `none` or by offering no tools. */
+  #callNothing(): Pick<ChoicePlan, "toolChoice" | "tools"> {
+    return this.#can("none") ? { toolChoice: { type: "none" } } : { tools: [] };
+  }
+
+  #withoutTools(choice: ToolChoice, dialect: string): ChoicePlan {
+    const isDeclared = this.#set.verdicts.length > 0;
+    if (choice.type === "auto" || choice.type === "none") {
+      const isTaken = this.#profile.dialect === dialect && this.#can(choice.type);
+      if (isTaken && !isDeclared) return same({ toolChoice: { type: choice.type } });
+      return decided({}, "repaired", "it says nothing without tools");
+    }
+    if (isDeclared) {
+      const reason = "none of the declared tools is offered, so none can be called";
+      return decided({}, "changed", reason);
+    }
+    throw unmet(
+      "`tool_choice` asks for a tool to be called, and no tools are declared. Declare some or leave it out.",
+    );
+  }
+
+  #forced(ref: ToolRef): ChoicePlan {
+    const [bound] = this.#find(ref);
+    if (bound === undefined) {
+      const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
+      return decided({ toolChoice: this.#mode("auto") }, "changed", reason);
+    }
+    // After a tool that the provider runs, the model may call any other.
+    const allowed = isCalledByName(bound.upstream.kind) ? new Set([bound]) : undefined;
+    if (this.#can("function")) {
+      const tool = refOf(bound);
+      const made = same({ toolChoice: { type: "tool", tool }, allowed });
+      return { ...made, identical: isSame(tool, ref) };
+    }
+    return decided(
+      {
+        toolChoice: this.#mode("required"),
+        tools: renderProviderToolDeclarations([bound]),
+        allowed,
+      },
+      this.#can("required") ? "reshaped" : "changed",
+      "the upstream cannot be made to call one tool, so it is offered no other",
+    );
+  }
+
+  #allowed(choice: Extract<ToolChoice, { type: "allowed" }>): ChoicePlan {
+    const found = choice.tools.map((ref) => this.#find(ref));
+    const allowed = new Set(found.flat());
+    const lost = choice.tools
+      .filter((_, at) => found[at]?.length === 0)
+      .map((ref): Decision => {
+        const reason = `\`${fullName(ref)}\` is not offered, so it cannot be allowed`;
+        return { path: PATH, action: "dropped", reason };
+      });
+    if (allowed.size === 0) {
+      const reason = "none of the allowed tools is offered, so none can be called";
+      return decided({ ...this.#callNothing(), allowed }, "changed", reason, lost);
+    }
+    if (this.#can("allowed")) {
+      const tools = [...allowed].map(refOf);
+      const identical =
+        lost.length === 0 &&
+        tools.length === choice.tools.length &&
+        tools.every((tool, at) => isSame(tool, choice.tools[at]));
+      return { toolChoice: { ...choice, tools }, allowed, decisions: lost, identical };
+    }
+    const isMet = choice.mode === "auto" || this.#can("required");
+    return decided(
+      {
+        toolChoice: this.#mode(choice.mode),
+        tools: renderProviderToolDeclarations([...allowed]),
+        allowed,
+      },
+      isMet ? "reshaped" : "changed",
+      isMet
+        ? "the upstream takes no list of allowed tools, so only those are offered"
+        : "only the allowed tools are offered; the upstream cannot be made to call one of them",
+      lost,
+    );
+  }
+
+  /** The tools that an entry of a choice names: several for a namespace, none if it is not offered. */
+  #find(ref: ToolRef): readonly Bound[] {
+    const { identity, offered, verdicts } = this.#set;
+    const bound =
+      identity.byIdentity(ref) ??
+      builtin(ref, offered) ??
+      identity.byName(ref.name, ref.namespace) ??
+      (ref.namespace === undefined ? identity.byNickname(ref.name) : undefined);
+    if (bound !== undefined) return [bound];
+    const members = offered.filter(({ client }) => isMember(client, ref));
+    if (members.length > 0) return members;
+    const isDeclared = verdicts.some(
+      (one) =>
+        (one.name === String(ref.name) && one.namespace === ref.namespace) ||
+        isOneKind(one.kind, ref.kind) ||
+        isMember(one, ref),
+    );
+    if (isDeclared) return [];
+    throw unmet(unmetText(ref, offered));
   }
 }
 
-type Planner = {
-  readonly can: (form: ToolChoiceForm) => boolean;
-  readonly mode: (asked: "auto" | "required") => ToolChoice<UpstreamName> | undefined;
-  readonly plan: (
-    made: Partial<ToolChoicePlan>,
-    action?: Action,
-    reason?: string,
-  ) => ToolChoicePlan;
-};
+const PATH = "tool_choice";
 
-/** How an upstream is kept from calling: by `none`, or by offering nothing. */
-const callNothing = (
-  can: Planner["can"],
-): Pick<ToolChoicePlan, "toolChoice"> | Pick<ToolChoicePlan, "tools"> =>
-  can("none") ? { toolChoice: { type: "none" } } : { tools: [] };
+const same = (made: Omit<ChoicePlan, "decisions" | "identical">): ChoicePlan => ({
+  ...made,
+  decisions: [],
+  identical: true,
+});
 
-function planForced(ref: ToolRef, offer: Offered, { can, mode, plan }: Planner): ToolChoicePlan {
-  const [bound] = find(ref, offer);
-  if (bound === undefined) {
-    const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
-    return plan({ toolChoice: mode("auto") }, "changed", reason);
-  }
-  const allowed = isHosted(bound) ? undefined : new Set([bound]);
-  if (can("function")) {
-    const tool = refOf(bound);
-    return plan({ toolChoice: { type: "tool", tool }, allowed, identical: isSame(tool, ref) });
-  }
-  return plan(
-    { toolChoice: mode("required"), tools: renderProviderToolDeclarations([bound]), allowed },
-    can("required") ? "reshaped" : "changed",
-    "the upstream cannot be made to call one tool, so it is offered no other",
-  );
-}
+const decided = (
+  made: Omit<ChoicePlan, "decisions" | "identical">,
+  action: Action,
+  reason: string,
+  more: readonly Decision[] = [],
+): ChoicePlan => ({
+  ...made,
+  decisions: [{ path: PATH, action, reason }, ...more],
+  identical: false,
+});
 
-/** What the provider runs itself comes first and not alone: afterwards the model may call what it likes. */
-const isHosted = ({ upstream: { kind } }: Bound): boolean => !isCalledByName(kind);
+const unmet = (message: string): Fault => new Fault("tools.choice_unmet", message, { param: PATH });
 
-function planAllowed(
-  choice: Extract<ToolChoice, { type: "allowed" }>,
-  offer: Offered,
-  { can, mode, plan }: Planner,
-): ToolChoicePlan {
-  const found = choice.tools.map((ref) => find(ref, offer));
-  const allowed = new Set(found.flat());
-  const lost = choice.tools
-    .filter((_, at) => found[at]?.length === 0)
-    .map((ref) => ({
-      path: "tool_choice",
-      action: "dropped" as const,
-      reason: `\`${fullName(ref)}\` is not offered, so it cannot be allowed`,
-    }));
-  if (allowed.size === 0) {
-    const reason = "none of the allowed tools is offered, so none can be called";
-    const made = plan({ ...callNothing(can), allowed }, "changed", reason);
-    return { ...made, decisions: [...made.decisions, ...lost] };
-  }
-  if (can("allowed")) {
-    const tools = [...allowed].map(refOf);
-    const identical =
-      lost.length === 0 &&
-      tools.length === choice.tools.length &&
-      tools.every((tool, at) => isSame(tool, choice.tools[at]));
-    return plan({ toolChoice: { ...choice, tools }, allowed, decisions: lost, identical });
-  }
-  const forced = choice.mode === "auto" || can("required");
-  const made = plan(
-    { toolChoice: mode(choice.mode), tools: renderProviderToolDeclarations([...allowed]), allowed },
-    forced ? "reshaped" : "changed",
-    forced
-      ? "the upstream takes no list of allowed tools, so only those are offered"
-      : "only the allowed tools are offered; the upstream cannot be made to call one of them",
-  );
-  return { ...made, decisions: [...made.decisions, ...lost] };
-}
-
-/** A choice among nothing. */
-function planWithoutTools(
-  choice: ToolChoice,
-  { verdicts }: Offered,
-  isTaken: boolean,
-  plan: Planner["plan"],
-): ToolChoicePlan {
-  if (choice.type === "auto" || choice.type === "none") {
-    if (isTaken && verdicts.length === 0) return plan({ toolChoice: { type: choice.type } });
-    return plan({}, "repaired", "it says nothing without tools");
-  }
-  if (verdicts.length > 0)
-    return plan({}, "changed", "none of the declared tools is offered, so none can be called");
-  throw new Fault(
-    "tools.choice_unmet",
-    "`tool_choice` asks for a tool to be called, and no tools are declared. Declare some or leave it out.",
-    { param: "tool_choice" },
-  );
+function unmetText(ref: ToolRef, offered: readonly Bound[]): string {
+  const asked = `\`tool_choice\` names \`${fullName(ref)}\``;
+  const names = offered.map(({ client }) => `\`${fullName(client)}\``);
+  const { name } = ref;
+  const member = offered.findIndex(({ client }) => client.namespace === String(name));
+  if (member === -1) return `${asked}, which is not declared; it can be ${names.join(", ")}.`;
+  const form = JSON.stringify({ type: "namespace", name });
+  return `${asked}, which is a namespace and no tool; name one of its tools, such as ${names[member]}, or allow all of them with ${form}.`;
 }
 
 const refOf = ({ upstream: { kind, name, namespace } }: Bound): ToolRef<UpstreamName> => ({
@@ -185,41 +254,11 @@ const isSame = (one: ToolRef<UpstreamName>, other: ToolRef | undefined): boolean
   String(one.name) === String(other.name) &&
   one.namespace === other.namespace;
 
-/** The tools that an entry of a choice means: several for a namespace, none if what it means is not offered. */
-function find(ref: ToolRef, { identity, offered, verdicts }: Offered): readonly Bound[] {
-  const bound =
-    identity.byIdentity(ref) ??
-    builtin(ref, offered) ??
-    identity.byName(ref.name, ref.namespace) ??
-    (ref.namespace === undefined ? identity.byNickname(ref.name) : undefined);
-  if (bound !== undefined) return [bound];
-  const members = offered.filter(({ client }) => isMember(client, ref));
-  if (members.length > 0) return members;
-  const isDeclared = verdicts.some(
-    (one) =>
-      (one.name === String(ref.name) && one.namespace === ref.namespace) ||
-      isOneKind(one.kind, ref.kind) ||
-      isMember(one, ref),
-  );
-  if (isDeclared) return [];
-  throw new Fault("tools.choice_unmet", unmetText(ref, offered), { param: "tool_choice" });
-}
-
-function unmetText(ref: ToolRef, offered: readonly Bound[]): string {
-  const asked = `\`tool_choice\` names \`${fullName(ref)}\``;
-  const names = offered.map(({ client }) => `\`${fullName(client)}\``);
-  const { name } = ref;
-  const member = offered.findIndex(({ client }) => client.namespace === String(name));
-  if (member === -1) return `${asked}, which is not declared; it can be ${names.join(", ")}.`;
-  const form = JSON.stringify({ type: "namespace", name });
-  return `${asked}, which is a namespace and no tool; name one of its tools, such as ${names[member]}, or allow all of them with ${form}.`;
-}
-
-/** Whether an entry of a choice means the whole namespace that a tool is in. */
+/** True if an entry of a choice names the whole namespace of a tool. */
 const isMember = ({ namespace }: Pick<ToolRef, "namespace">, { kind, name }: ToolRef): boolean =>
   kind === "namespace" && namespace === String(name);
 
-/** Tools that have no name of their own are meant by their kind, be it by an older name of it. */
+/** Tools without a separate name are chosen by their kind, which may be an older name of it. */
 function builtin(ref: ToolRef, offered: readonly Bound[]): Bound | undefined {
   return offered.find(({ client }) => {
     if (!isOneKind(client.kind, ref.kind)) return false;

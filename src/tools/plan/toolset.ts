@@ -1,9 +1,10 @@
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
-import { clientName, type ClientName, upstreamName, type UpstreamName } from "../../turn/names.ts";
-import type { Profile } from "../../turn/profile.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
+import { clientName, upstreamName, type ClientName, type UpstreamName } from "../../turn/names.ts";
+import { itemPath } from "../../turn/path.ts";
+import type { Profile } from "../../turn/profile.ts";
 import type {
   Callable,
   Item,
@@ -12,7 +13,7 @@ import type {
   ToolDeclarations,
   Turn,
 } from "../../turn/turn.ts";
-import { itemPath } from "../../turn/path.ts";
+import { createProviderNameAllocator, type TakenNames } from "../names/allocate.ts";
 import {
   aliasKey,
   createIdentityMap,
@@ -20,67 +21,64 @@ import {
   identityKey,
   isCalledByName,
 } from "../names/identity.ts";
-import { createProviderNameAllocator, type TakenNames } from "../names/allocate.ts";
-import type { ToolChoicePlan } from "./tool-choice.ts";
 import {
-  type Bound,
-  type Declared,
-  type Identities,
   keepsGroups,
   planToolDeclaration,
   ruleFor,
+  type Bound,
+  type Declared,
+  type Identities,
   type ToolVerdict,
 } from "./declare.ts";
+import type { ToolOffer } from "./tool-choice.ts";
 
-/** One tool of a request, wherever it was declared. */
+/** One tool of a request, from the list of tools or from the conversation. */
 export type Entry = {
-  /** Where the client finds it in its request. */
+  /** Its place in the client's request. */
   readonly path: string;
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: ClientName;
   readonly tool: Callable;
-  /** The namespace it was declared in. */
+  /** The namespace that declares it. */
   readonly group?: NamespaceTool | undefined;
-  /** The item of the conversation that brought it; none if it stands in the list of tools. */
+  /** The item of the conversation that brought it; undefined for the list of tools. */
   readonly item?: number | undefined;
-  /** 0 with the list of tools, else one more than the place of the item that brought it first. */
+  /** 0 for the list of tools, else one more than the place of the item that brought it first. */
   readonly since: number;
 };
 
 type Catalog = {
   readonly entries: readonly Entry[];
-  /** Namespaces that hold nothing. */
   readonly emptyNamespaces: readonly { readonly path: string; readonly name: string }[];
-  /** Declarations that cannot be read, and the item of the conversation they stand in. */
+  /** Declarations that cannot be read, with the item of the conversation that holds them. */
   readonly unreadable: readonly { readonly path: string; readonly item?: number | undefined }[];
 };
 
-/** Every tool the model may be offered: those declared, and those that the conversation brought. */
+/** Lists every tool that the model may be offered, from the list of tools and from the conversation. */
 export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" | "body">): Catalog {
   const entries: Entry[] = [];
   const emptyNamespaces: { path: string; name: string }[] = [];
-  const unread: { path: string; item?: number | undefined }[] = [];
+  const unreadable: { path: string; item?: number | undefined }[] = [];
   const add = (tool: Tool, path: string, item?: number): void => {
     if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
     if (tool.tools.length === 0) emptyNamespaces.push({ path, name: tool.name });
-    for (const at of tool.unreadable ?? []) unread.push({ path: `${path}.tools[${at}]`, item });
+    for (const at of tool.unreadable ?? []) unreadable.push({ path: `${path}.tools[${at}]`, item });
     for (const [member, at] of placed(tool))
       entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
   };
-
   for (const [at, tool] of turn.tools.entries()) add(tool, `tools[${at}]`);
   for (const [item, carrier] of turn.items.entries()) {
     const declared = declaredBy(carrier);
     if (declared === undefined) continue;
     const path = `${itemPath(turn, item)}.tools`;
     for (const [tool, at] of placed(declared)) add(tool, `${path}[${at}]`, item);
-    for (const at of declared.unreadable ?? []) unread.push({ path: `${path}[${at}]`, item });
+    for (const at of declared.unreadable ?? []) unreadable.push({ path: `${path}[${at}]`, item });
   }
-  return { entries, emptyNamespaces, unreadable: unread };
+  return { entries, emptyNamespaces, unreadable };
 }
 
-/** The tools of a list with their places in the client's, where those that cannot be read count too. */
+/** Tools with their places in the client's list, which also counts the unreadable ones. */
 function placed<Member>({
   tools,
   unreadable = [],
@@ -92,12 +90,14 @@ function placed<Member>({
   });
 }
 
-/** The tools that an item of the conversation declares, if it is of a kind that does. */
+/** The tools that an item of the conversation declares. */
 export const declaredBy = (item: Item): ToolDeclarations | undefined =>
   item.type === "opaque" || item.type === "result" ? item.declares : undefined;
 
-export const bringsTools = (items: readonly Item[]): boolean =>
-  items.some((item) => declaredBy(item) !== undefined);
+export function bringsTools(items: readonly Item[]): boolean {
+  for (const item of items) if (declaredBy(item) !== undefined) return true;
+  return false;
+}
 
 function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;
@@ -106,44 +106,25 @@ function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceT
   return { path, kind, namespace: group?.name, name, tool, group, item, since };
 }
 
-/** The declarations as the upstream is sent them: members gathered in the namespaces that are kept. */
-export function renderProviderToolDeclarations(bounds: readonly Bound[]): Tool<UpstreamName>[] {
-  const tools: Tool<UpstreamName>[] = [];
-  const groups = new Map<NamespaceTool, Bound["declaration"][]>();
-  for (const { declaration, group, item } of bounds) {
-    if (item !== undefined) continue;
-    if (group === undefined) {
-      tools.push(declaration);
-      continue;
-    }
-    let members = groups.get(group);
-    if (members === undefined) {
-      groups.set(group, (members = []));
-      tools.push({ ...group, tools: members });
-    }
-    members.push(declaration);
-  }
-  return tools;
-}
-
-/** The part of a plan that the tools and the profile decide: agents send the same for hours. */
+/** The tools of a request as one upstream gets them. Turns with the same tools share it. */
 export type Toolset = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
-  /** Every tool that is offered, those too that need no name. */
+  /** Every offered tool, including those that need no name. */
   readonly offered: readonly Bound[];
   readonly tools: readonly Tool<UpstreamName>[];
   readonly taken: TakenNames;
-  /** Items of the conversation whose tools were taken out and declared with the rest. */
+  /** Items of the conversation whose tools were moved to the list of tools. */
   readonly emptied: ReadonlySet<number>;
   readonly identical: boolean;
-  /** What stands in the way of sending it; the first counts. */
+  /** Reasons why the request cannot be sent; the first one is reported. */
   readonly faults: readonly Fault[];
-  readonly toolChoices: Map<string, ToolChoicePlan>;
+  /** The tools under each choice that requests have made, by the choice as JSON. */
+  readonly offers: Map<string, ToolOffer>;
 };
 
-/** Known toolsets. */
+/** Agents send the same tools with every request, and equal lists are the same object. */
 const toolsets = memoizeByIdentity<object, WeakMap<Profile, Toolset>>(() => new WeakMap());
 
 export function toolsetOf(turn: Turn, profile: Profile): Toolset {
@@ -157,9 +138,8 @@ type Brought = WeakMap<readonly Tool[], object>;
 const broughtBy = memoizeByIdentity<readonly Item[], Brought>(() => new WeakMap());
 
 /**
- * An object that is the same for the same declarations: the list of tools, since
- * the dialects give the same array for the same tools. What the conversation
- * brings differs from request to request, but not within one.
+ * An object that identifies the declarations of a turn: the list of tools itself,
+ * unless the conversation brings more, which are the same only within one request.
  */
 export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">): object {
   if (!bringsTools(items)) return tools;
@@ -171,47 +151,46 @@ export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">):
 
 type Planned = { readonly entry: Entry; readonly declared: Declared };
 
-function declareAll(entries: readonly Entry[], turn: Turn, profile: Profile): Planned[] {
-  const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
-  return entries.map((entry) => {
-    const isFirst = entry.group?.tools[0] === entry.tool;
-    return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
-  });
-}
-
 function planToolset(turn: Turn, profile: Profile): Toolset {
   const catalog = buildToolCatalog(turn);
   const decisions: Decision[] = [];
   const verdicts: ToolVerdict[] = [];
   const { first, repeated } = distinct(catalog.entries, decisions);
-  const planned = declareAll(first, turn, profile);
+  const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
+  const planned = first.map((entry): Planned => {
+    const isFirst = entry.group?.tools[0] === entry.tool;
+    return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
+  });
   const allocate = createProviderNameAllocator(profile.tools.names, undefined, fixedNames(planned));
   const names = nameAll(planned, allocate);
   const kept = keptItems(planned, names, profile);
 
   const offered: Bound[] = [];
-  /** Items whose tools are taken out, and where the first of them stood. */
+  /** Items whose tools are moved to the list of tools, with the path of the first. */
   const emptied = new Map<number, string>();
   for (const [at, { entry, declared }] of planned.entries()) {
-    const name = names[at];
-    const { path, kind, namespace } = entry;
+    const upstream = names[at];
+    const { path, kind, namespace, name, item } = entry;
     const { verdict, reason, offer } = declared;
-    verdicts.push({ path, kind, namespace, name: entry.name, verdict, upstreamName: name, reason });
-    if (entry.item !== undefined && !kept.has(entry.item) && !emptied.has(entry.item))
-      emptied.set(entry.item, path);
-    if (offer === undefined || name === undefined) {
-      // One that is not loaded yet is not lost: the model finds it when the client brings it up.
-      const action = verdict === "deferred" ? "reshaped" : "dropped";
-      decisions.push({ path, action, reason });
+    verdicts.push({ path, kind, namespace, name, verdict, upstreamName: upstream, reason });
+    if (item !== undefined && !kept.has(item) && !emptied.has(item)) emptied.set(item, path);
+    if (offer === undefined || upstream === undefined) {
+      // A tool that is not loaded yet is not lost: the model finds it once the client loads it.
+      decisions.push({ path, action: verdict === "deferred" ? "reshaped" : "dropped", reason });
       continue;
     }
     for (const made of offer.decisions) decisions.push({ path, ...made });
-    // A member that stands apart from its namespace has another name anyway.
-    if (name !== String(entry.name) && (namespace === undefined || offer.group !== undefined))
-      decisions.push({ path, action: "renamed", reason: `sent as \`${name}\`` });
-    const bound = bind(entry, offer, name, entry.item !== undefined && kept.has(entry.item));
+    // A member that is sent apart from its namespace has another name in any case.
+    if (upstream !== String(name) && (namespace === undefined || offer.group !== undefined))
+      decisions.push({ path, action: "renamed", reason: `sent as \`${upstream}\`` });
+    const bound = bind(entry, offer, upstream, item !== undefined && kept.has(item));
+    const { declaration } = bound;
     const isLoaded = profile.tools.deferred && isBroughtByResult(entry, turn);
-    offered.push(isLoaded ? asLoaded(bound) : bound);
+    offered.push(
+      isLoaded && declaration.type === "function"
+        ? { ...bound, declaration: { ...declaration, loaded: true } }
+        : bound,
+    );
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
@@ -224,7 +203,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     decisions,
     identity: createIdentityMap(callable(offered)),
     offered,
-    // Where no name differs the two kinds of name are the same.
+    // If no name differs, both kinds of name are the same.
     tools: identical
       ? (turn.tools as unknown as readonly Tool<UpstreamName>[])
       : renderProviderToolDeclarations(offered),
@@ -232,83 +211,75 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     emptied: new Set(emptied.keys()),
     identical,
     faults: [...faultsOf(planned, offered, profile), ...missingHosted(turn, planned)],
-    toolChoices: new Map(),
+    offers: new Map(),
   };
 }
 
 type Reasoned = Pick<Decision, "action" | "reason">;
 
-/** Namespaces without tools and declarations without sense. */
+/** Verdicts on namespaces without tools and on unreadable declarations. */
 function unusableVerdicts(
   { emptyNamespaces, unreadable }: Catalog,
   emptied: ReadonlyMap<number, string>,
   profile: Profile,
   decisions: Decision[],
 ): ToolVerdict[] {
-  const stray = (
-    tool: Pick<ToolVerdict, "path" | "kind" | "name">,
-    made: Reasoned,
-  ): ToolVerdict => {
-    decisions.push({ path: tool.path, ...made });
-    return { ...tool, verdict: "ignored", reason: made.reason };
+  const ignore = (path: string, kind: string, name: string, made: Reasoned): ToolVerdict => {
+    decisions.push({ path, ...made });
+    return { path, kind, name, verdict: "ignored", reason: made.reason };
   };
-  // An upstream that has such things may make more of them.
+  // An upstream that keeps namespaces, or such items, gets them as they are.
   const bare = keepsGroups(profile) ? [] : emptyNamespaces;
   const isKept = ruleFor("additional_tools", profile) === "native";
   const odd = unreadable.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
   const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
-  const senseless: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
+  const unread: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
   return [
-    ...bare.map(({ path, name }) => stray({ path, kind: "namespace", name }, empty)),
-    ...odd.map(({ path }) => stray({ path, kind: "unknown", name: "" }, senseless)),
+    ...bare.map(({ path, name }) => ignore(path, "namespace", name, empty)),
+    ...odd.map(({ path }) => ignore(path, "unknown", "", unread)),
   ];
 }
 
-/** The entries without those that declare a tool again. What the conversation brings later is newer. */
+/** Entries without repeated tools. A tool that the conversation brings again replaces the earlier one. */
 function distinct(
   entries: readonly Entry[],
   decisions: Decision[],
 ): { readonly first: readonly Entry[]; readonly repeated: readonly ToolVerdict[] } {
   const found = new Map<string, Entry>();
   const repeated: ToolVerdict[] = [];
-  let again = false;
   for (const entry of entries) {
     const key = identityKey(entry);
     const first = found.get(key);
-    const same = first !== undefined && JSON.stringify(first.tool) === JSON.stringify(entry.tool);
-    if (first === undefined || (isHosted(entry) && !same)) {
-      found.set(first === undefined ? key : `${key}${entry.path}`, entry);
+    if (first === undefined) {
+      found.set(key, entry);
       continue;
     }
-    again = true;
-    if (entry.item !== undefined) {
-      if (!same) found.set(key, { ...entry, path: first.path, since: first.since });
-      continue;
-    }
-    const reason = same
-      ? `declared again as it is in \`${first.path}\``
-      : `\`${first.path}\` declares the same tool otherwise, and came first`;
-    const { path, kind, namespace, name } = entry;
-    decisions.push({ path, action: same ? "repaired" : "dropped", reason });
-    repeated.push({ path, kind, namespace, name, verdict: "ignored", reason });
+    const isSame = JSON.stringify(first.tool) === JSON.stringify(entry.tool);
+    const { path, kind, namespace, name, tool, item } = entry;
+    // Tools of a provider may be declared more than once, with other settings.
+    if (tool.type === "builtin" && !isSame) found.set(`${key}${path}`, entry);
+    else if (item === undefined) {
+      const reason = isSame
+        ? `declared again as it is in \`${first.path}\``
+        : `\`${first.path}\` declares the same tool otherwise, and came first`;
+      decisions.push({ path, action: isSame ? "repaired" : "dropped", reason });
+      repeated.push({ path, kind, namespace, name, verdict: "ignored", reason });
+    } else if (!isSame) found.set(key, { ...entry, path: first.path, since: first.since });
   }
-  return { first: again ? [...found.values()] : entries, repeated };
+  return { first: found.size === entries.length ? entries : [...found.values()], repeated };
 }
 
-/** Tools of the provider's may be given more than once, with other settings. */
-const isHosted = ({ tool }: Entry): boolean => tool.type === "builtin";
-
-/** The names that tools of the provider's own always have, so that no other tool may have them. */
+/** The fixed names of a provider's own tools, which no other tool may get. */
 function fixedNames(planned: readonly Planned[]): TakenNames | undefined {
-  const names = planned.flatMap(({ declared: { offer } }) =>
-    offer?.tool.type === "builtin" && typeof offer.tool.raw.name === "string"
-      ? [offer.tool.raw.name]
-      : [],
-  );
-  return names.length === 0 ? undefined : new Map([["", new Set(names)]]);
+  const names = new Set<string>();
+  for (const { declared } of planned) {
+    const tool = declared.offer?.tool;
+    if (tool?.type === "builtin" && typeof tool.raw.name === "string") names.add(tool.raw.name);
+  }
+  return names.size === 0 ? undefined : new Map([["", names]]);
 }
 
-/** The name of every tool that is offered. */
+/** The upstream's name of every offered tool. */
 function nameAll(
   planned: readonly Planned[],
   allocate: ReturnType<typeof createProviderNameAllocator>,
@@ -330,9 +301,9 @@ function nameAll(
 }
 
 /**
- * Names that the client chose come before those that we make for it. Tools that
- * the conversation brings yield to those that were there before, so that a name
- * does not change when another tool arrives.
+ * Names chosen by the client come before names made here. Tools of the
+ * conversation yield to earlier ones, so that no name changes when another tool
+ * arrives.
  */
 function rankOf({ tool, namespace, since }: Entry): number {
   const age = since * 10;
@@ -340,7 +311,7 @@ function rankOf({ tool, namespace, since }: Entry): number {
   return age + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);
 }
 
-/** The items of the conversation that can be left as they are, with the tools in them. */
+/** Items of the conversation that keep their tools. */
 function keptItems(
   planned: readonly Planned[],
   names: readonly (UpstreamName | undefined)[],
@@ -354,39 +325,35 @@ function keptItems(
     const isSame = declared.offer?.decisions.length === 0 && names[at] === (entry.name as string);
     (isSame ? kept : broken).add(entry.item);
   }
-  return new Set([...kept].filter((item) => !broken.has(item)));
+  for (const item of broken) kept.delete(item);
+  return kept;
 }
 
 function bind(
-  entry: Entry,
+  { path, kind, namespace, name, item }: Entry,
   offer: NonNullable<Declared["offer"]>,
-  name: UpstreamName,
+  upstream: UpstreamName,
   isKept: boolean,
 ): Bound {
-  const { namespace, path } = entry;
+  const { group, rest, form, original } = offer;
   return {
     path,
-    client: { kind: offer.restoredAs ?? entry.kind, namespace, name: entry.name },
-    upstream: { kind: offer.kind, namespace: offer.group?.name, name },
-    declaration: { ...offer.tool, name },
-    group: offer.group,
-    rest: offer.rest,
-    item: isKept ? entry.item : undefined,
-    form: offer.form,
-    original: offer.original,
+    client: { kind: offer.restoredAs ?? kind, namespace, name },
+    upstream: { kind: offer.kind, namespace: group?.name, name: upstream },
+    declaration: { ...offer.tool, name: upstream },
+    group,
+    rest,
+    item: isKept ? item : undefined,
+    form,
+    original,
   };
 }
 
-/** Whether a search of the client's has found it: the model is told of it in the result. */
+/** True for a tool that the client's own search found: the result names it to the model. */
 const isBroughtByResult = ({ item }: Entry, { items }: Turn): boolean =>
   item !== undefined && items[item]?.type === "result";
 
-const asLoaded = (bound: Bound): Bound =>
-  bound.declaration.type === "function"
-    ? { ...bound, declaration: { ...bound.declaration, loaded: true } }
-    : bound;
-
-/** The tools that calls can be of, each once. */
+/** The tools that calls can name, each once. */
 function callable(offered: readonly Bound[]): readonly Bound[] {
   const seen = new Set<string>();
   return offered.filter(({ upstream }) => {
@@ -396,26 +363,42 @@ function callable(offered: readonly Bound[]): readonly Bound[] {
   });
 }
 
+/** The declarations that the upstream gets, with members gathered in the namespaces that are kept. */
+export function renderProviderToolDeclarations(bounds: readonly Bound[]): Tool<UpstreamName>[] {
+  const tools: Tool<UpstreamName>[] = [];
+  const groups = new Map<NamespaceTool, Bound["declaration"][]>();
+  for (const { declaration, group, item } of bounds) {
+    if (item !== undefined) continue;
+    if (group === undefined) {
+      tools.push(declaration);
+      continue;
+    }
+    let members = groups.get(group);
+    if (members === undefined) {
+      groups.set(group, (members = []));
+      tools.push({ ...group, tools: members });
+    }
+    members.push(declaration);
+  }
+  return tools;
+}
+
 function faultsOf(
   planned: readonly Planned[],
   offered: readonly Bound[],
   profile: Profile,
 ): readonly Fault[] {
-  const faults = planned
-    .filter(({ declared }) => declared.verdict === "refused")
-    .map(
-      ({ entry, declared }) =>
-        new Fault(
-          "tools.refused",
-          `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`,
-          { param: entry.path },
-        ),
-    );
+  const faults: Fault[] = [];
+  for (const { entry, declared } of planned)
+    if (declared.verdict === "refused") {
+      const message = `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`;
+      faults.push(new Fault("tools.refused", message, { param: entry.path }));
+    }
   const many = tooMany(offered.length, profile);
   return many === undefined ? faults : [...faults, many];
 }
 
-/** An answer to a request that is all about a tool of the provider's would be made up without it. */
+/** A request whose only tools run at the provider cannot be answered without them. */
 function missingHosted({ traits }: Turn, planned: readonly Planned[]): readonly Fault[] {
   const [first] = planned;
   const areMissing = planned.every(
@@ -423,13 +406,8 @@ function missingHosted({ traits }: Turn, planned: readonly Planned[]): readonly 
   );
   if (traits.asksForHosted !== true || first === undefined || !areMissing) return [];
   const { entry, declared } = first;
-  return [
-    new Fault(
-      "tools.refused",
-      `\`${fullName(entry)}\` cannot be run: ${declared.reason}. There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.`,
-      { param: entry.path },
-    ),
-  ];
+  const message = `\`${fullName(entry)}\` cannot be run: ${declared.reason}. There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.`;
+  return [new Fault("tools.refused", message, { param: entry.path })];
 }
 
 function tooMany(count: number, profile: Profile): Fault | undefined {
