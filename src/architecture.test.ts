@@ -245,13 +245,13 @@ const mostLines: Readonly<Record<string, number>> = {
   agent: 2550,
   history: 7010,
   observe: 6270,
-  gateway: 12370,
+  gateway: 11920,
   host: 4735,
   cli: 8961,
 };
 
 /** Files in the largest import cycle. */
-const LARGEST_CYCLE = 60;
+const LARGEST_CYCLE = 6;
 
 /** Functions of `src`, their calls, and kilobytes of each warm turn that `bench/turn-counts.ts` measures. */
 const turnCeilings: Readonly<Record<string, readonly [number, number, number]>> = {

@@ -1,6 +1,6 @@
 import { parseConfig, type Config, type ConfigInput } from "./gateway/config.ts";
 import { openGateway, type Gateway } from "./gateway/gateway.ts";
-import type { Platform } from "./gateway/state.ts";
+import type { Platform } from "./gateway/platform.ts";
 import { webPlatform } from "./host/platform/web.ts";
 import { Fault } from "./turn/fault.ts";
 
@@ -11,10 +11,10 @@ export { defineUpstream } from "./upstreams/define.ts";
 export { Fault } from "./turn/fault.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/http/exchange.ts";
-export type { Extensions, ProfileExtension } from "./gateway/extensions.ts";
+export type { Extensions, ProfileExtension } from "./gateway/platform.ts";
 export type { Gateway } from "./gateway/gateway.ts";
-export type { Runtime } from "./gateway/runtime.ts";
-export type { Platform } from "./gateway/state.ts";
+export type { Runtime } from "./gateway/platform.ts";
+export type { Platform } from "./gateway/platform.ts";
 export type { MakeTurnStage, TurnStage } from "./gateway/run/turn-stage.ts";
 export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
 export type { Happening } from "./observe/happening.ts";

@@ -1,16 +1,16 @@
 import { parseConfig, type ConfigInput } from "./gateway/config.ts";
 import type { Gateway } from "./gateway/gateway.ts";
-import type { Platform } from "./gateway/state.ts";
+import type { Platform } from "./gateway/platform.ts";
 import { nodePlatform } from "./host/platform/node.ts";
 import { openRecorded } from "./host/server/turn-files.ts";
 
 export { parseConfig } from "./gateway/config.ts";
 export type { Config, ConfigInput } from "./gateway/config.ts";
 export type { Exchange, Reply } from "./gateway/http/exchange.ts";
-export type { Extensions, ProfileExtension } from "./gateway/extensions.ts";
+export type { Extensions, ProfileExtension } from "./gateway/platform.ts";
 export type { Gateway } from "./gateway/gateway.ts";
-export type { Runtime } from "./gateway/runtime.ts";
-export type { Platform } from "./gateway/state.ts";
+export type { Runtime } from "./gateway/platform.ts";
+export type { Platform } from "./gateway/platform.ts";
 export type { MakeTurnStage, TurnStage } from "./gateway/run/turn-stage.ts";
 export type { Dialect, DoorDialect, UpstreamDialect } from "./dialects/dialect.ts";
 export type { Happening } from "./observe/happening.ts";

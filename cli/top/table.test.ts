@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { batchSchema } from "../../src/observe/console/wire.ts";
-import { turnRow } from "../../src/gateway/run/turn-row.ts";
+import { turnRow } from "../../src/gateway/run/prices.ts";
 import { turnDone } from "../../test/support/turn-done.ts";
 import type { TurnDone } from "../../src/observe/happening.ts";
 import type { FailureReason } from "../../src/turn/failure-reason.ts";

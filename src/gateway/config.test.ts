@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { overrideProfile } from "./http/capabilities.ts";
+import { overrideProfile } from "./capabilities.ts";
 import { defaultCounts } from "../dialects/shared/request-counts.ts";
 import { checkConfig, parseConfig } from "./config.ts";
 import type { Profile } from "../turn/profile.ts";

@@ -2,22 +2,68 @@ import { z } from "zod";
 import {
   builtinDialects,
   dialectRegistry,
-  plannedDialects,
   type DialectRegistry,
+  plannedDialects,
 } from "../dialects/registry.ts";
-import { defaultCounts, type CountLimits } from "../dialects/shared/request-counts.ts";
+import { type CountLimits, defaultCounts } from "../dialects/shared/request-counts.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
 import { isFields } from "../json/json.ts";
-import { capabilitiesSchema } from "./http/capabilities.ts";
+import { capabilitiesSchema } from "./capabilities.ts";
 import { disclosureSchema } from "./fold/settings.ts";
-import type { Extensions } from "./extensions.ts";
-import { keysSchema } from "./http/keys.ts";
-import { tenantLimitsSchema } from "./http/limits/settings.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { apiKey, baseUrlFor, findProblems, headers, keysSchema } from "./config-problems.ts";
 import { pricesSchema } from "./run/prices.ts";
-import { findProblems } from "./http/problems.ts";
-import { apiKey, baseUrlFor, headers } from "./http/http-fields.ts";
-import { recordingSchema } from "./run/recording-settings.ts";
+
+const quota = z.int().positive().optional();
+
+/** What one tenant may take; what is not named is not limited. */
+const limitsSchema = z.strictObject({
+  requests_per_minute: quota,
+  /** Of input and output, as upstreams quota them. */
+  tokens_per_minute: quota,
+  concurrent_turns: quota,
+  /** Bytes of the requests of all turns under way, with what they refer to. */
+  bytes_in_flight: quota,
+});
+
+/** `limits`: for every tenant, and in its place for those that are named. */
+export const tenantLimitsSchema = z.strictObject({
+  default: limitsSchema.prefault({}),
+  tenants: z.record(z.string(), limitsSchema).default({}),
+});
+
+export type Limits = z.output<typeof limitsSchema>;
+export type LimitsConfig = z.output<typeof tenantLimitsSchema>;
+
+const MEGABYTE = 1024 * 1024;
+
+/** `recording`: what is written of a turn that is recorded, where, and how much of it is kept. */
+const recordingSchema = z.strictObject({
+  /** `masked`: placeholders of the same size replace texts. `full`: only secrets are masked. */
+  content: z.enum(["masked", "full"]).default("masked"),
+  /** Also masks the names of tools. */
+  names: z.enum(["kept", "masked"]).default("kept"),
+  /** Where the bundles are; default: `recordings` in the user's state directory. */
+  folder: z
+    .string()
+    .optional()
+    .transform((value) => (value === "" ? undefined : value)),
+  keep: z
+    .strictObject({
+      turns: z.int().positive().default(200),
+      bytes: z
+        .int()
+        .positive()
+        .default(64 * MEGABYTE),
+      hours: z.number().positive().default(24),
+    })
+    .prefault({}),
+  /** The tenants whose clients may ask for a record with `x-patchbay-record: true`. */
+  by_header: z.array(z.string().min(1)).default([]),
+});
+
+export type RecordingSettings = z.output<typeof recordingSchema>;
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();
@@ -261,12 +307,15 @@ const schemaFor = (dialects: DialectRegistry): typeof configSchema =>
     ? configSchema
     : configSchema.extend({ upstreams: upstreamsSchema(dialects) });
 
-export type Checked =
+type Checked =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /** Extensions that a configuration may name. */
-export type ConfigExtensions = Pick<Extensions, "dialects" | "upstreams">;
+type ConfigExtensions = {
+  readonly dialects?: readonly Dialect[] | undefined;
+  readonly upstreams?: readonly { readonly name: string }[] | undefined;
+};
 
 /** Checks a configuration and finds every problem at once. */
 export function checkConfig(raw: unknown, extensions: ConfigExtensions = {}): Checked {

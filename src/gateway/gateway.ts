@@ -1,37 +1,43 @@
 import { bodyReader } from "../dialects/shared/body.ts";
-import { createBus, withoutMessages, type Bus, type SubscribeOptions } from "../observe/bus.ts";
+import { type Bus, createBus, type SubscribeOptions, withoutMessages } from "../observe/bus.ts";
 import type { Report } from "../observe/happening.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { RecentTurns } from "../observe/recent-turns.ts";
 import { until } from "../turn/clock.ts";
-import type { Fault } from "../turn/fault.ts";
+import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import { authorize, keyring } from "./http/admission.ts";
-import { BodyBudget } from "./http/body-budget.ts";
+import { MemoryStore } from "../history/memory.ts";
+import { noStore } from "../history/none.ts";
+import type { Retention, Store } from "../history/store.ts";
+import {
+  authorize,
+  foreignHostOf,
+  keyring,
+  type OriginPolicy,
+  originPolicyOf,
+} from "./http/admission.ts";
+import { BodyBudget, TurnMemory, turnsLimit } from "./http/budget.ts";
 import { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
-import { openEntry, type Admitted } from "./http/entry.ts";
+import { type Admitted, openEntry } from "./http/entry.ts";
 import { QUIET_TICKS } from "./run/door.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { serveFetch } from "./http/fetch.ts";
-import { gatewayStatus, type GatewayStatus } from "./http/gateway-status.ts";
-import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./http/origins.ts";
-import { openPlatform, type OpenPlatform } from "./extensions.ts";
-import type { GatewayState, Platform } from "./state.ts";
-import { listsLearned } from "./http/models.ts";
-import { openStore } from "./open-store.ts";
+import { gatewayStatus, type GatewayStatus } from "./http/status-routes.ts";
+import { openPlatform, type OpenPlatform, type Platform } from "./platform.ts";
+import type { GatewayState } from "./state.ts";
+import { listsLearned } from "./run/select.ts";
 import { sealBox } from "./history/seal-box.ts";
-import { StepQueue } from "./http/read-body.ts";
+import { StepQueue } from "./http/steps.ts";
 import { RunningTurns, type RunningTurnView } from "./run/running-turns.ts";
 import { callRules } from "./run/rules.ts";
-import { findRoute, routeTable } from "./http/routes.ts";
-import { findPlan } from "./http/plan-report.ts";
-import { priceOf, type Price } from "./run/prices.ts";
-import { openUpstreams } from "./upstreams.ts";
-import { TurnMemory, turnsLimit } from "./http/turn-memory.ts";
-import { TenantLimits, type TenantLimitsOptions } from "./http/limits/tenant-limits.ts";
-import { Users } from "./http/users.ts";
+import { findRoute } from "./http/route-table.ts";
+import { routeTable } from "./http/routes.ts";
+import { findPlan } from "./http/plan-routes.ts";
+import { type Price, priceOf } from "./run/prices.ts";
+import { openUpstreams, Users } from "./upstreams.ts";
+import { TenantLimits, type TenantLimitsOptions } from "./http/tenant-limits.ts";
 import { workWatch } from "./http/work-watch.ts";
 
 export type Gateway = {
@@ -269,3 +275,38 @@ async function drained(state: GatewayState, graceMs: number): Promise<void> {
 
 /** Maximum time that a stop waits for the events of background answers to be stored. */
 const SAVE_EVENTS_MS = 5000;
+
+const DAY_MS = 86_400_000;
+const MIB = 1024 * 1024;
+const DAYS_KEPT = 30;
+/** How much each kind keeps where nothing is said about it. */
+const bytesKept = { memory: 24 * MIB, sqlite: 1024 * MIB, postgres: 10_240 * MIB } as const;
+
+const WAITS =
+  "Expired rows of the store are kept until gateways have run for another 24 hours: the clock seems to have been set, or most rows would be dropped. Check the clock of this machine, or of the PostgreSQL server.";
+
+/** The store that a configuration asks for. */
+function openStore(
+  config: Config["store"],
+  { clock, report, runtime }: Pick<Platform, "clock" | "report" | "runtime">,
+): Store {
+  if (config.kind === "off") return noStore;
+  const retention: Retention = {
+    maxBytes: config.max_bytes ?? bytesKept[config.kind],
+    maxAgeMs: (config.max_age_days ?? DAYS_KEPT) * DAY_MS,
+  };
+  if (config.kind === "memory") return new MemoryStore(clock, retention);
+  if (runtime.openStore === undefined)
+    throw new Fault(
+      "config.invalid",
+      `store.kind: \`${config.kind}\` needs Node; use \`memory\` or \`off\` here.`,
+    );
+  const onState = (fault: Fault | undefined): void =>
+    report(
+      fault === undefined
+        ? { type: "store", event: "available" }
+        : { type: "store", event: "unavailable", fault: fault.code, problem: fault.message },
+    );
+  const onWait = (): void => report({ type: "store", event: "waits", problem: WAITS });
+  return runtime.openStore(config, { clock, retention, onState, onWait });
+}

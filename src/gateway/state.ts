@@ -3,39 +3,23 @@ import type { Store } from "../history/store.ts";
 import type { Bus } from "../observe/bus.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { RecentTurns } from "../observe/recent-turns.ts";
-import type { Report } from "../observe/happening.ts";
-import type { Clock, NewId } from "../turn/clock.ts";
 import type { CallRules } from "../turn/rules.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { Keyring } from "./http/admission.ts";
 import type { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
-import type { Extensions, OpenPlatform } from "./extensions.ts";
-import type { StepQueue } from "./http/read-body.ts";
-import type { RouteTable } from "./http/routes.ts";
-import type { Recorder } from "./run/recorder.ts";
-import type { Runtime } from "./runtime.ts";
+import type { OpenPlatform } from "./platform.ts";
+import type { StepQueue } from "./http/steps.ts";
+import type { DoorDialect, PathParams } from "../dialects/dialect.ts";
+import type { Fault } from "../turn/fault.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import type { Exchange } from "./http/exchange.ts";
 import type { SealBox } from "./history/seal-box.ts";
-import type { TenantLimits } from "./http/limits/tenant-limits.ts";
-import type { TurnMemory } from "./http/turn-memory.ts";
+import type { TenantLimits } from "./http/tenant-limits.ts";
+import type { HeldMemory, TurnMemory } from "./http/budget.ts";
 import type { RunningTurns } from "./run/running-turns.ts";
-import type { Users } from "./http/users.ts";
+import type { Users } from "./upstreams.ts";
 import type { WorkWatch } from "./http/work-watch.ts";
-
-/** What the host gives the gateway. Tests give their own. */
-export type Platform = Extensions & {
-  readonly clock: Clock;
-  readonly newId: NewId;
-  readonly random: () => number;
-  readonly report: Report;
-  readonly runtime: Runtime;
-  /** Records turns, where the host can keep them. */
-  readonly recorder?: Recorder | undefined;
-  /** The metrics of all processes that share the port; undefined while they cannot be had. */
-  readonly sumMetrics?: (() => Promise<string | undefined>) | undefined;
-  /** What a child process may be given of, and which proxies there are; never read anywhere else. */
-  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-};
 
 /**
  * All a request needs, as it was when the request came: a new configuration
@@ -75,4 +59,42 @@ export type GatewayState = OpenPlatform & {
   readonly recent: RecentTurns;
   /** The turns under way, for a stop that waits. */
   readonly running: RunningTurns;
+};
+
+/** A request on its way through a route. */
+export type RequestContext = {
+  readonly state: GatewayState;
+  readonly exchange: Exchange;
+  readonly requestId: string;
+  readonly tenant: Tenant;
+  /** What it holds until it is served. */
+  readonly memory: HeldMemory;
+  /** What a trailing `*` of the route's path stood for. */
+  readonly rest: string;
+  readonly route: Route;
+  /** What the names in its path stood for. */
+  readonly params: PathParams;
+  readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
+};
+
+export type Route = {
+  readonly method: string;
+  /** `{name}` stands for a part of the path; a trailing `*` takes the rest of it. */
+  readonly path: string;
+  /** Whose clients it serves, and in whose form it refuses; none: that of the OpenAI API. */
+  readonly door?: DoorDialect | undefined;
+  /** Whether it only tells a client what to do instead, and is no route to offer. */
+  readonly refuses?: true;
+  /** Whether it is served without a key. */
+  readonly open?: true;
+  /** Whether it is served while the gateway stops. */
+  readonly always?: true;
+  readonly serve: (context: RequestContext) => void | Promise<void>;
+};
+
+/** All routes of a gateway. */
+export type RouteTable = {
+  readonly routes: readonly Route[];
+  /** Those without a pattern, by `METHOD path`. */
+  readonly exact: ReadonlyMap<string, Route>;
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nodePlatform } from "../host/platform/node.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
-import { openPlatform } from "./extensions.ts";
+import { openPlatform } from "./platform.ts";
 import { openUpstreams } from "./upstreams.ts";
 
 const open = (upstreams: NonNullable<ConfigInput["upstreams"]>) =>

@@ -7,16 +7,48 @@ import type { UpstreamEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import { overrideProfile } from "./http/capabilities.ts";
+import { overrideProfile } from "./capabilities.ts";
 import {
-  isHttpUpstream,
   type Config,
   type HttpUpstreamConfig,
+  isHttpUpstream,
   type UpstreamConfig,
 } from "./config.ts";
-import type { OpenPlatform } from "./extensions.ts";
+import type { OpenPlatform } from "./platform.ts";
 import type { GatewayState } from "./state.ts";
-import { Users } from "./http/users.ts";
+
+/**
+ * Counts the users of something that may only be closed when it has none. Turns
+ * change `count` themselves: a call for each turn would cost more than the count.
+ */
+export class Users {
+  count = 0;
+  #waiting: (() => void)[] | undefined;
+
+  /** Adds a user; the returned function removes it, once. */
+  enter(): () => void {
+    let isIn = true;
+    this.count++;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
+      if (--this.count === 0) this.left();
+    };
+  }
+
+  /** Calls `then` when the last user has left: at once where there is none. */
+  whenNone(then: () => void): void {
+    if (this.count === 0) then();
+    else (this.#waiting ??= []).push(then);
+  }
+
+  /** The last user has left. */
+  left(): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    for (const then of waiting ?? []) then();
+  }
+}
 
 const users = new WeakMap<Upstream, Users>();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sent } from "../../test/support/profile-requests.ts";
-import { capabilitiesSchema } from "../gateway/http/capabilities.ts";
+import { capabilitiesSchema } from "../gateway/capabilities.ts";
 import type { Fields } from "../turn/turn.ts";
 import { profileFor, profiles } from "./profiles.ts";
 

@@ -1,7 +1,7 @@
 /** Bundles as somebody else may write them: with other lines, and a seal that fits. */
 
 import { hash } from "node:crypto";
-import type { Platform } from "../../src/gateway/state.ts";
+import type { Platform } from "../../src/gateway/platform.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { readBundle } from "../../src/observe/recording/bundle.ts";
 import { explain } from "../../src/observe/recording/explain.ts";

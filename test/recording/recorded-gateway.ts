@@ -1,9 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ConfigInput } from "../../src/gateway/config.ts";
-import type { Platform } from "../../src/gateway/state.ts";
-import { parseConfig } from "../../src/gateway/config.ts";
+import { type ConfigInput, parseConfig } from "../../src/gateway/config.ts";
+import type { Platform } from "../../src/gateway/platform.ts";
 import { openRecorded, type RecordedGateway } from "../../src/host/server/turn-files.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { Happening } from "../../src/observe/happening.ts";

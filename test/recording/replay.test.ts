@@ -4,7 +4,7 @@ import { explain } from "../../src/observe/recording/explain.ts";
 import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { MakeTurnStage } from "../../src/gateway/run/turn-stage.ts";
-import type { Platform } from "../../src/gateway/state.ts";
+import type { Platform } from "../../src/gateway/platform.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";

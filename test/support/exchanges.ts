@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { faultBody } from "../../src/dialects/errors/fault-body.ts";
-import { BodyBudget } from "../../src/gateway/http/body-budget.ts";
+import { BodyBudget } from "../../src/gateway/http/budget.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Exchange } from "../../src/gateway/http/exchange.ts";
 import { RecentTurns } from "../../src/observe/recent-turns.ts";

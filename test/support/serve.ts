@@ -2,7 +2,7 @@ import { builtinDialects, type BuiltinDialectName } from "../../src/dialects/reg
 import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import type { Platform } from "../../src/gateway/state.ts";
+import type { Platform } from "../../src/gateway/platform.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { turnRow } from "../../src/gateway/run/turn-row.ts";
+import { turnRow } from "../../src/gateway/run/prices.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { turnDone } from "../support/turn-done.ts";
 

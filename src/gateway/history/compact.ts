@@ -8,7 +8,7 @@ import type { Reply } from "../http/exchange.ts";
 import { withBody } from "../http/read-body.ts";
 import { isInBackground, type Recalled } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
-import type { RequestContext } from "../http/routes.ts";
+import type { RequestContext } from "../state.ts";
 import { sendPieces } from "../http/send-json.ts";
 import { toFault } from "../http/to-fault.ts";
 import type { Run } from "../run/run.ts";

@@ -1,14 +1,10 @@
-import type { ConversationEntry } from "../../history/store.ts";
-import type { TurnDone } from "../../observe/happening.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
 import { parseItems } from "./parse-items.ts";
 import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
-import type { AnswerLeft } from "../run/save-turn.ts";
-import { shownId } from "../run/shown-id.ts";
+import { shownId } from "../http/to-fault.ts";
 import type { GatewayState } from "../state.ts";
-import type { Run } from "../run/run.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 
 /** A conversation that a turn has to itself. */
@@ -108,27 +104,6 @@ async function hold(
       await leases.release(tenant, id, owner);
     },
   };
-}
-
-/** What is stored of a turn by itself: its conversation takes it in also where its client wants nothing stored. */
-export const storedPart = (
-  { dialect, turn, isPrivate }: Pick<Run, "dialect" | "turn" | "isPrivate">,
-  left: AnswerLeft | undefined,
-): AnswerLeft | undefined =>
-  left === undefined || isPrivate || dialect.storage?.isWanted(turn) === true
-    ? left
-    : { ...left, items: [], response: undefined };
-
-/** What a turn adds to its conversation, which takes in turns that have ended, and no others. */
-export function conversationEntry(
-  { id, owner }: HeldConversation,
-  left: AnswerLeft | undefined,
-  { outcome }: Pick<TurnDone, "outcome">,
-): ConversationEntry | undefined {
-  const hasEnded = outcome === "completed" || outcome === "incomplete";
-  const input = left?.response?.input;
-  if (!hasEnded || left === undefined || input === undefined) return undefined;
-  return { id, owner, items: [...input, ...left.items] };
 }
 
 /** The same words whether it is unknown, has expired, was deleted or is somebody else's. */

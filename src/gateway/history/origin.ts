@@ -3,7 +3,7 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName } from "../../turn/turn.ts";
-import { haveSeveralTenants } from "../http/keys.ts";
+import { haveSeveralTenants } from "../config-problems.ts";
 import type { GatewayState } from "../state.ts";
 
 /** The upstream that keeps an answer itself, and the id under which it does. */

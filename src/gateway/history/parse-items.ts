@@ -1,7 +1,7 @@
 import { checkCount, checkItems, valuesIn } from "../../dialects/shared/request-counts.ts";
 import { append } from "../../turn/append.ts";
 import { Fault } from "../../turn/fault.ts";
-import { isLong } from "../http/read-body.ts";
+import { isLong } from "../http/steps.ts";
 import type { GatewayState } from "../state.ts";
 
 /**

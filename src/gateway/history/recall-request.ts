@@ -1,16 +1,16 @@
 import { modelProfile } from "../../profiles/models.ts";
 import { toolsetOf } from "../../tools/plan/toolset.ts";
 import type { Turn } from "../../turn/turn.ts";
-import { onceReady } from "../run/after-recall.ts";
-import { inConversation } from "./conversation.ts";
+import { isLong, type Rest } from "../http/steps.ts";
+import { onceReady } from "../http/read-body.ts";
 import { foldTools } from "../fold/fold.ts";
 import { mayFold } from "../fold/needs-folding.ts";
-import { openSeals } from "./open-seals.ts";
-import { isLong, type Rest } from "../http/read-body.ts";
-import { recall, type ReadBody, type Recalled } from "./recall.ts";
-import type { RequestContext } from "../http/routes.ts";
+import type { RequestContext } from "../state.ts";
 import { listsFor, selectChain } from "../run/select.ts";
 import { disclosureSettings } from "../http/turn-headers.ts";
+import { inConversation } from "./conversation.ts";
+import { openSeals } from "./open-seals.ts";
+import { type ReadBody, recall, type Recalled } from "./recall.ts";
 
 export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readOnly">;
 

@@ -8,10 +8,10 @@ import type { Fields } from "../../turn/turn.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import { parseConfig } from "../config.ts";
 import type { Reply } from "../http/exchange.ts";
-import { onceReady } from "../run/after-recall.ts";
-import { recall, type Recalled } from "./recall.ts";
-import { StepQueue } from "../http/read-body.ts";
+import { onceReady } from "../http/read-body.ts";
+import { StepQueue } from "../http/steps.ts";
 import { RunningTurns } from "../run/running-turns.ts";
+import { recall, type Recalled } from "./recall.ts";
 import { ownSealKey } from "./seals.ts";
 
 const store = new MemoryStore(stillClock());

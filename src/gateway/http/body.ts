@@ -1,8 +1,7 @@
 /** Undoes the content encodings of request bodies, within the size limit. */
 
-import type { HeldBytes } from "./body-budget.ts";
-import { ByteBuffer } from "./byte-buffer.ts";
 import { Fault } from "../../turn/fault.ts";
+import { ByteBuffer, type HeldBytes } from "./budget.ts";
 
 /** Undoes one `content-encoding`. Every piece that comes of it is given to `each`, which may throw. */
 export type Decompress = (body: Bytes, each: (piece: Bytes) => void) => Promise<void>;

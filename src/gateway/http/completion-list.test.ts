@@ -3,8 +3,8 @@ import { stillClock } from "../../../test/support/still-clock.ts";
 import { MemoryConversations } from "../../history/memory-conversations.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { completionPage } from "./completion-list.ts";
-import { StepQueue } from "./read-body.ts";
-import { TurnMemory } from "./turn-memory.ts";
+import { StepQueue } from "./steps.ts";
+import { TurnMemory } from "./budget.ts";
 
 const COUNT = 2500;
 const held = { memory: new TurnMemory().open("ann"), steps: new StepQueue(stillClock()) };

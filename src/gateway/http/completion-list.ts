@@ -6,8 +6,8 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { unknownAfter } from "./page.ts";
-import type { StepQueue } from "./read-body.ts";
-import type { HeldMemory } from "./turn-memory.ts";
+import type { StepQueue } from "./steps.ts";
+import type { HeldMemory } from "./budget.ts";
 
 type ListOptions = {
   readonly conversations: Pick<ConversationStore, "listConversations">;

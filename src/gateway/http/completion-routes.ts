@@ -8,9 +8,9 @@ import { readMetadata } from "./metadata.ts";
 import { completionPage } from "./completion-list.ts";
 import { listPieces, pagePieces, readPageQuery, unknownAfter } from "./page.ts";
 import { withAnyBody } from "./read-body.ts";
-import type { RequestContext, Route } from "./routes.ts";
+import type { RequestContext, Route } from "../state.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
-import { shownId } from "../run/shown-id.ts";
+import { shownId } from "./to-fault.ts";
 
 type Serve = (context: RequestContext, form: CompletionForm, body: Fields) => Promise<void>;
 

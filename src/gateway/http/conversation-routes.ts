@@ -13,9 +13,9 @@ import { bodyWithItems } from "../history/recall.ts";
 import { listPieces, pagePieces, readPageQuery } from "./page.ts";
 import { withAnyBody } from "./read-body.ts";
 import { checkLengths } from "./request-lengths.ts";
-import type { RequestContext, Route } from "./routes.ts";
+import type { RequestContext, Route } from "../state.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
-import { shownId } from "../run/shown-id.ts";
+import { shownId } from "./to-fault.ts";
 
 type Form = { readonly door: DoorDialect; readonly storage: StorageForm };
 

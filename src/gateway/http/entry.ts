@@ -5,13 +5,12 @@ import { errorText } from "../../dialects/errors/fault-body.ts";
 import type { Refusal } from "../../observe/happening.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
-import { authorize } from "./admission.ts";
+import { authorize, requestIdOf } from "./admission.ts";
 import type { Exchange, Reply } from "./exchange.ts";
-import { doorAt, findRoute, requestIdFor, type RequestContext } from "./routes.ts";
-import { maybeRecorded } from "../run/recorder.ts";
-import type { GatewayState } from "../state.ts";
+import { doorAt, findRoute } from "./route-table.ts";
+import type { GatewayState, RequestContext } from "../state.ts";
 import { toFault } from "./to-fault.ts";
-import { requestMemory } from "./turn-memory.ts";
+import { requestMemory } from "./budget.ts";
 
 /** A request that was let in; its body may still be on its way. */
 export type Admitted = {
@@ -70,7 +69,8 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const exchange =
         at.recorder === undefined || found.route.door === undefined
           ? whole
-          : maybeRecorded(at.recorder, { exchange: whole, requestId, tenant, config: at.config });
+          : (at.recorder.begin({ exchange: whole, requestId, tenant, config: at.config })
+              ?.exchange ?? whole);
       const refused = (error: unknown): void => refuse(exchange, error, requestId);
       const started = at.clock.now();
       const memory = at.memory.open(tenant);
@@ -167,3 +167,6 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date 
   reply.head(fault.status, head);
   reply.end(writeError(fault, requestId));
 }
+
+const requestIdFor = (state: GatewayState, exchange: Exchange): string =>
+  requestIdOf(exchange.headers) ?? state.newId("req");

@@ -1,11 +1,10 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import { decompress, notUtf8, tooLarge } from "./body.ts";
-import { HeldBytes } from "./body-budget.ts";
-import { ByteBuffer } from "./byte-buffer.ts";
-import type { Reply, ReplyData } from "./exchange.ts";
 import type { Gateway } from "../gateway.ts";
 import type { GatewayState } from "../state.ts";
+import { decompress, notUtf8, tooLarge } from "./body.ts";
+import { ByteBuffer, HeldBytes } from "./budget.ts";
+import type { Reply, ReplyData } from "./exchange.ts";
 
 type FetchOptions = Pick<Gateway, "admit" | "serve" | "refuse" | "bodyBudget"> &
   Pick<GatewayState, "config" | "runtime">;

@@ -2,7 +2,7 @@ import type { DoorEntry } from "../../dialects/registry.ts";
 import { Fault } from "../../turn/fault.ts";
 import { headerOf } from "./admission.ts";
 import { serveCompletions } from "./completion-routes.ts";
-import type { RequestContext, Route } from "./routes.ts";
+import type { RequestContext, Route } from "../state.ts";
 
 /** Lists the answers that are kept, where a dialect has such a list, and refuses WebSockets. */
 export const listRoute = ({ door, title }: DoorEntry, path: string): Route => {

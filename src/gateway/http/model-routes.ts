@@ -2,8 +2,8 @@
 
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { listModels, type ListedModel } from "./models.ts";
-import type { RequestContext } from "./routes.ts";
+import { listModels, type ListedModel } from "../run/select.ts";
+import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
 
 export async function serveModels(context: RequestContext): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../config.ts";
-import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./origins.ts";
+import { foreignHostOf, originPolicyOf, type OriginPolicy } from "./admission.ts";
 
 const standing = (origin: string, server: object = {}): OriginPolicy =>
   originPolicyOf(origin, parseConfig({ server }).server);

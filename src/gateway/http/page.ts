@@ -4,9 +4,9 @@ import { Fault } from "../../turn/fault.ts";
 import type { FoundPage, PageQuery, StoredItem } from "../../history/store.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { isLong } from "./read-body.ts";
+import { isLong } from "./steps.ts";
 import { REST } from "./send-json.ts";
-import { shownId } from "../run/shown-id.ts";
+import { shownId } from "./to-fault.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;

@@ -1,54 +1,12 @@
 /** Reads request bodies as JSON: short ones at once, long ones in steps, between which others are served. */
-
-import type { Clock } from "../../turn/clock.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { RunningTurn } from "../run/running-turns.ts";
+import type { GatewayState } from "../state.ts";
+import { isLong, SHORT_MS, VERY_LONG } from "./steps.ts";
 import { requireJson } from "./admission.ts";
-import { onceReady } from "../run/after-recall.ts";
-import type { RequestContext } from "./routes.ts";
-
-/** Work on a request of more characters is done in steps. */
-const LONG = 128 * 1024;
-/** The text of one that is longer has taken long to decode. */
-const VERY_LONG = 1024 * 1024;
-/** Steps that have taken less time together, in milliseconds, are done one after the other. */
-const SHORT_MS = 5;
-
-export const isLong = (text: string): boolean => text.length > LONG;
-
-/** Called between two steps: where they have taken long, it waits until others were served. */
-export type Rest = () => Promise<void> | undefined;
-
-/** Has the steps of work on all long requests done one at a time, and whatever else there is to do in between. */
-export class StepQueue {
-  readonly #clock: Pick<Clock, "now" | "at">;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(clock: Pick<Clock, "now" | "at">) {
-    this.#clock = clock;
-  }
-
-  /** For the steps of one request, which begin now or began so many milliseconds ago. */
-  resting(agoMs = 0): Rest {
-    let since = this.#clock.now() - agoMs;
-    return () => {
-      if (this.#clock.now() - since < SHORT_MS) return undefined;
-      return this.#next().then(() => void (since = this.#clock.now()));
-    };
-  }
-
-  #next(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#waiting.push(resolve) === 1) this.#goLater();
-    });
-  }
-
-  #goLater(): void {
-    this.#clock.at(this.#clock.now(), () => {
-      this.#waiting.shift()?.();
-      if (this.#waiting.length > 0) this.#goLater();
-    });
-  }
-}
+import type { RequestContext } from "../state.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** Reads the body of a request as JSON, within the limits of what it may be made of, and goes on with it. */
 export function withBody(
@@ -85,3 +43,42 @@ async function readInSteps({ state, exchange, requestId }: RequestContext): Prom
     return step.value;
   }
 }
+
+/** A request that waits for the store, or for its turn to be read. */
+type Waiting = {
+  readonly state: Pick<GatewayState, "running">;
+  readonly exchange: Pick<Exchange, "reply">;
+  readonly refuse: (fault: Fault) => void;
+};
+
+/**
+ * Goes on when a request is whole, unless its client has left by then. It counts
+ * among the turns under way, for a stop waits for those.
+ */
+export async function onceReady<Value>(
+  { state: { running }, exchange: { reply }, refuse }: Waiting,
+  request: Promise<Value>,
+  then: (value: Value) => void | Promise<void>,
+  drop: (value: Value) => unknown = () => {},
+): Promise<void> {
+  const waiting: RunningTurn = {
+    place: -1,
+    halt() {
+      if (running.remove(waiting)) refuse(stopping());
+    },
+  };
+  running.add(waiting);
+  reply.onLeave(() => running.remove(waiting));
+  let value: Value;
+  try {
+    value = await request;
+  } catch (error) {
+    if (running.remove(waiting)) throw error;
+    return; // Nobody is there to be told.
+  }
+  if (running.remove(waiting)) await then(value);
+  else await drop(value);
+}
+
+const stopping = (): Fault =>
+  new Fault("gateway.stopping", "The gateway is shutting down; send the request again.");

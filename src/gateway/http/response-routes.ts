@@ -5,9 +5,9 @@ import { Fault } from "../../turn/fault.ts";
 import { reattach, streamQuery } from "../history/background/reattach.ts";
 import { cancelled } from "../history/background/runs.ts";
 import { pagePieces, readPageQuery } from "./page.ts";
-import type { RequestContext } from "./routes.ts";
+import type { RequestContext } from "../state.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
-import { shownId } from "../run/shown-id.ts";
+import { shownId } from "./to-fault.ts";
 import { idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
 
 type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };

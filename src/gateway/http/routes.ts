@@ -1,84 +1,43 @@
 /** The routes of the gateway, and who answers each. */
 
-import type { DoorDialect, PathParams, SocketRequest } from "../../dialects/dialect.ts";
+import type { DoorDialect, SocketRequest } from "../../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
-import { nearest } from "../../diagnostics/nearest.ts";
-import { Fault } from "../../turn/fault.ts";
-import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import { modelProfile } from "../../profiles/models.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { requestIdOf } from "./admission.ts";
-import { pausedStage } from "../run/paused.ts";
+import { startSpan } from "../../observe/spans.ts";
+import { inputTokens } from "../../upstreams/tokens.ts";
+import { pausedStage, stageOf } from "../run/turn-stage.ts";
 import { disclosureStage, type DisclosureStage } from "../fold/stage.ts";
-import type { Exchange } from "./exchange.ts";
-import type { Session } from "./session.ts";
-import type { GatewayState } from "../state.ts";
-import { decoded, serveModel, serveModels } from "./model-routes.ts";
-import { matchPath } from "./match-path.ts";
+import type { GatewayState, RequestContext, Route, RouteTable } from "../state.ts";
 import { serveCompaction, type TurnOverrides, type TurnSteps } from "../history/compact.ts";
 import { completionFor } from "../history/completion.ts";
+import { startInBackground } from "../history/background/start.ts";
+import { isInBackground, type Recalled } from "../history/recall.ts";
+import { recallRequest } from "../history/recall-request.ts";
+import { type Link, providerOf, selectChain } from "../run/select.ts";
+import { Run } from "../run/run.ts";
+import { Rounds } from "../run/rounds.ts";
+import { withOwnId } from "../history/thread.ts";
+import { disclosureSettings, isStrict, rulesFor, turnSource } from "./turn-headers.ts";
+import type { Session } from "./session.ts";
+import { serveModel, serveModels } from "./model-routes.ts";
 import { completionRoutes } from "./completion-routes.ts";
 import { listRoute } from "./list-route.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
-import { findPlan, planTurn } from "./plan-report.ts";
-import { startInBackground } from "../history/background/start.ts";
-import { isInBackground, type Recalled } from "../history/recall.ts";
+import { servePastPlan, servePlan } from "./plan-routes.ts";
 import { withBody } from "./read-body.ts";
-import { recallRequest } from "../history/recall-request.ts";
-import { providerOf, selectChain, type Link } from "../run/select.ts";
-import { readUsageQuery, usageBody } from "./usage-report.ts";
+import { serveUsage } from "./usage-report.ts";
 import { serveOneTurn, serveTurns } from "./turn-routes.ts";
-import { Run } from "../run/run.ts";
-import { Rounds } from "../run/rounds.ts";
 import {
   cancelResponse,
   deleteResponse,
   serveInputItems,
   serveResponse,
 } from "./response-routes.ts";
-import { sendJson, sendPieces } from "./send-json.ts";
-import { serveStartPage } from "./start-page.ts";
-import { serveMetrics, serveReadiness } from "./status-routes.ts";
+import { sendJson } from "./send-json.ts";
+import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
 import { serveTokenCount } from "./token-count.ts";
-import { withOwnId } from "../history/thread.ts";
-import { disclosureSettings, isStrict, rulesFor } from "./turn-headers.ts";
-import { turnSource } from "../run/turn-source.ts";
-import type { HeldMemory } from "./turn-memory.ts";
-import { stageOf } from "../run/turn-stage.ts";
-import { startSpan } from "../../observe/spans.ts";
-import { inputTokens } from "../../upstreams/tokens.ts";
-
-/** A request on its way through a route. */
-export type RequestContext = {
-  readonly state: GatewayState;
-  readonly exchange: Exchange;
-  readonly requestId: string;
-  readonly tenant: Tenant;
-  /** What it holds until it is served. */
-  readonly memory: HeldMemory;
-  /** What a trailing `*` of the route's path stood for. */
-  readonly rest: string;
-  readonly route: Route;
-  /** What the names in its path stood for. */
-  readonly params: PathParams;
-  readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
-};
-
-export type Route = {
-  readonly method: string;
-  /** `{name}` stands for a part of the path; a trailing `*` takes the rest of it. */
-  readonly path: string;
-  /** Whose clients it serves, and in whose form it refuses; none: that of the OpenAI API. */
-  readonly door?: DoorDialect | undefined;
-  /** Whether it only tells a client what to do instead, and is no route to offer. */
-  readonly refuses?: true;
-  /** Whether it is served without a key. */
-  readonly open?: true;
-  /** Whether it is served while the gateway stops. */
-  readonly always?: true;
-  readonly serve: (context: RequestContext) => void | Promise<void>;
-};
 
 const ownRoutes: readonly Route[] = [
   { method: "POST", path: "/v1/plan", serve: servePlan },
@@ -106,13 +65,6 @@ const ownRoutes: readonly Route[] = [
   { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
   { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
 ];
-
-/** All routes of a gateway. */
-export type RouteTable = {
-  readonly routes: readonly Route[];
-  /** Those without a pattern, by `METHOD path`. */
-  readonly exact: ReadonlyMap<string, Route>;
-};
 
 export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTable {
   const routes = [...doors.flatMap(doorRoutes), ...ownRoutes];
@@ -190,56 +142,6 @@ const turnRoutes = (entry: DoorEntry): Route[] =>
     { method: "POST", path, door: entry.door, serve: (context) => serveTurn(context, entry.door) },
     listRoute(entry, path),
   ]);
-
-type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
-
-/**
- * The route for a path, with what its `*` and the names in it stood for. HEAD is
- * GET; the host leaves the body out.
- */
-export function findRoute(table: RouteTable, method: string, path: string): Found {
-  const { routes, exact } = table;
-  const wanted = method === "HEAD" ? "GET" : method;
-  const known = exact.get(`${wanted} ${path}`);
-  if (known !== undefined) return { route: known, rest: "", params: {} };
-  const place = placeOf(table, path);
-  const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
-  const route = there.find((candidate) => candidate.method === wanted);
-  const { "*": rest = "", ...params } = matchPath(route?.path ?? "", place) ?? {};
-  if (route !== undefined) return { route, rest, params };
-  const offered = routes.filter(({ refuses }) => refuses !== true);
-  const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
-  if (methods.length > 0)
-    throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
-      allow: methods.join(", ").replace("GET", "GET, HEAD"),
-    });
-  const asked = place.slice(0, 200);
-  const near = nearest(asked, [...new Set(offered.map((one) => one.path))]);
-  throw new Fault(
-    "request.route",
-    `There is no ${asked} here; ${near === undefined ? "a client's base URL is this address, with or without /v1" : `the nearest route is ${near}`}.`,
-  );
-}
-
-/**
- * A path as the routes have it: base URLs come with `/v1`, without it, and, with
- * clients that add it themselves, twice with it.
- */
-function placeOf(table: RouteTable, path: string): string {
-  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-  if (isRouted(table, place)) return place;
-  const versioned = `/v1${place.replace(/^(?:\/v1)+(?=\/)/, "")}`;
-  return isRouted(table, versioned) ? versioned : place;
-}
-
-const isRouted = ({ routes }: RouteTable, place: string): boolean =>
-  routes.some((route) => matchPath(route.path, place) !== undefined);
-
-/** The door whose clients ask for a path, for refusals in its own form. */
-export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
-  const place = placeOf(table, path);
-  return table.routes.find((route) => matchPath(route.path, place) !== undefined)?.door;
-}
 
 function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<void> {
   const { session } = asked.exchange;
@@ -324,44 +226,3 @@ function disclosureOf(
 
 const profilesOf = (chain: readonly Link[]): readonly Profile[] =>
   chain.map(({ upstream, model }) => modelProfile(upstream.profile, model));
-
-/** What would happen to the posted request, for the first place its model is to be had. */
-function servePlan(context: RequestContext): void | Promise<void> {
-  const { state } = context;
-  return withBody(context, (body) => {
-    const asked = { dialect: state.dialects.doorFor(body), body, readOnly: true } as const;
-    return recallRequest(context, asked, ({ turn, referring, sealOwner }) => {
-      const wanted = {
-        referring,
-        strict: isStrict(context),
-        rules: rulesFor(context),
-        sealOwner,
-        disclosure: disclosureSettings(context, turn),
-      };
-      sendJson(context, 200, planTurn(turn, state, wanted));
-    });
-  });
-}
-
-async function servePastPlan(context: RequestContext): Promise<void> {
-  const id = decoded(context.rest);
-  const plan = await findPlan(context.state, context.tenant, id, context.memory.load);
-  // Somebody else's plan is as unknown as one that never was.
-  if (plan === undefined)
-    throw new Fault(
-      "plan.unknown",
-      `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
-    );
-  await sendPieces(context, [`{"id":${JSON.stringify(id)},`, plan.slice(1)]);
-}
-
-/** What the tenant's own turns used, added up; where no key is needed, everybody's. */
-async function serveUsage(context: RequestContext): Promise<void> {
-  const { store, clock } = context.state;
-  const query = readUsageQuery(context.exchange.query, clock.date());
-  const rows = await store.sumUsage(context.tenant, query.start, query.end);
-  sendJson(context, 200, usageBody(rows, query));
-}
-
-export const requestIdFor = (state: GatewayState, exchange: Exchange): string =>
-  requestIdOf(exchange.headers) ?? state.newId("req");

@@ -1,4 +1,4 @@
-import type { RequestContext } from "./routes.ts";
+import type { RequestContext } from "../state.ts";
 
 /** Answers a request with JSON. */
 export function sendJson(

@@ -10,7 +10,7 @@ import type {
   StoredTurn,
 } from "../../history/store.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import type { BodyBudget } from "./body-budget.ts";
+import type { BodyBudget } from "./budget.ts";
 
 type KeptAnswer = StoredResponse & Pick<ResponseRecord, "input">;
 

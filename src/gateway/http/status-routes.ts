@@ -1,10 +1,11 @@
 /** The routes that tell how the gateway fares. */
-
-import { Fault } from "../../turn/fault.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { contentType as metricsType } from "../../observe/registry.ts";
-import { upstreamStates } from "./gateway-status.ts";
-import type { RequestContext } from "./routes.ts";
+import type { Config } from "../config.ts";
+import type { GatewayState } from "../state.ts";
+import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** Ready while any upstream is; what keeps the others is told by its code. */
 export async function serveReadiness(context: RequestContext): Promise<void> {
@@ -29,3 +30,101 @@ export async function serveMetrics({ state, exchange, requestId }: RequestContex
   exchange.reply.head(200, { "content-type": metricsType, "x-request-id": requestId });
   exchange.reply.end(text);
 }
+
+/** What a gateway serves and how it fares. It holds names, and neither keys nor addresses. */
+export type GatewayStatus = {
+  readonly upstreams: readonly UpstreamStatus[];
+  /** What clients may ask for -> `upstream/model`, tried in order. */
+  readonly models: Readonly<Record<string, readonly string[]>>;
+  readonly store: {
+    readonly kind: Config["store"]["kind"];
+    /** Why it cannot be written just now. */
+    readonly fault?: FaultCode | undefined;
+    readonly problem?: string | undefined;
+  };
+  /** Whether requests need a key. */
+  readonly keyed: boolean;
+  /** Turns under way. */
+  readonly running: number;
+};
+
+type UpstreamStatus = {
+  readonly name: string;
+  readonly profile: string;
+  /** Why it cannot serve just now, as far as that is known without asking a model. */
+  readonly fault?: FaultCode | undefined;
+  readonly problem?: string | undefined;
+};
+
+type Described = Pick<GatewayState, "upstreams" | "config" | "store" | "running" | "keys">;
+
+export async function gatewayStatus(state: Described): Promise<GatewayStatus> {
+  const { config, store, running, keys } = state;
+  const trouble = store.trouble();
+  return {
+    upstreams: await upstreamStates(state),
+    models: config.models,
+    store: { kind: config.store.kind, fault: trouble?.code, problem: trouble?.message },
+    keyed: keys.keys.length > 0,
+    running: running.size,
+  };
+}
+
+const upstreamStates = ({
+  upstreams,
+}: Pick<GatewayState, "upstreams">): Promise<readonly UpstreamStatus[]> =>
+  Promise.all(
+    Array.from(upstreams, async ([name, upstream]) => {
+      const trouble = await upstream.trouble?.();
+      const profile = upstream.profile.name;
+      return { name, profile, fault: trouble?.code, problem: trouble?.message };
+    }),
+  );
+
+/** The page that a person sees who opens the gateway's address: its state, and how to point an agent at it. */
+export async function serveStartPage(context: RequestContext): Promise<void> {
+  const { exchange, requestId } = context;
+  const lines = [...(await stateLines(context)), "", ...agentLines(addressOf(exchange))];
+  const isBrowser = String(exchange.headers["accept"] ?? "").includes("text/html");
+  exchange.reply.head(200, {
+    "content-type": `text/${isBrowser ? "html" : "plain"}; charset=utf-8`,
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "x-request-id": requestId,
+  });
+  const text = `${lines.join("\n")}\n`;
+  exchange.reply.end(isBrowser ? pageOf(text) : text);
+}
+
+/** Where requests need a key, or a page from elsewhere may read the answer, no names are shown. */
+async function stateLines({ state, exchange }: RequestContext): Promise<readonly string[]> {
+  const states = await upstreamStates(state);
+  const ready = states.some(({ fault }) => fault === undefined);
+  const first = `Patchbay is running${ready ? "" : ", but no upstream is ready"}.`;
+  if (state.keys.keys.length > 0)
+    return [first, "Requests need a key: `Authorization: Bearer KEY`."];
+  if (exchange.foreign !== undefined) return [first];
+  const upstreams = states.map(({ name, fault }) => `  ${name}: ${fault ?? "ready"}`);
+  const models = Object.entries(state.config.models).map(
+    ([name, places]) => `  ${name}: ${places.join(", then ")}`,
+  );
+  return [first, "", "Upstreams:", ...upstreams, "", "Models:", ...models];
+}
+
+const agentLines = (address: string): readonly string[] => [
+  "Point an agent here:",
+  `  Claude Code:  ANTHROPIC_BASE_URL=${address} claude      or: patchbay launch claude`,
+  `  Codex:        patchbay launch codex`,
+  `  OpenAI SDKs:  OPENAI_BASE_URL=${address}/v1`,
+];
+
+/** The address that the client used, if it is one. */
+function addressOf({ headers }: Pick<Exchange, "headers">): string {
+  const host = String(headers["host"] ?? "");
+  return `http://${/^[\w.[\]:-]{1,200}$/.test(host) ? host : "127.0.0.1:11435"}`;
+}
+
+const pageOf = (text: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>Patchbay</title><style>body{font:16px/1.5 ui-monospace,monospace;margin:2rem}</style><pre>${escaped(text)}</pre></html>\n`;
+
+const escaped = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -3,8 +3,8 @@
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import type { StoredResponse } from "../../history/store.ts";
 import { Fault } from "../../turn/fault.ts";
-import type { RequestContext } from "./routes.ts";
-import { shownId } from "../run/shown-id.ts";
+import type { RequestContext } from "../state.ts";
+import { shownId } from "./to-fault.ts";
 
 export const idOf = ({ params }: RequestContext): string => params.id ?? "";
 

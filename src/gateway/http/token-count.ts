@@ -3,7 +3,7 @@ import { Fault } from "../../turn/fault.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
 import type { Recalled } from "../history/recall.ts";
 import { prepareRound } from "../run/round.ts";
-import type { RequestContext } from "./routes.ts";
+import type { RequestContext } from "../state.ts";
 import { selectChain } from "../run/select.ts";
 import { sendJson } from "./send-json.ts";
 

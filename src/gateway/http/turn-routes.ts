@@ -1,12 +1,11 @@
 /** The routes by which tenants see their own latest turns: rows without content, as operators see all of them. */
 
 import { Fault } from "../../turn/fault.ts";
+import { priceOf, type PriceOf, turnRow } from "../run/prices.ts";
 import { decoded } from "./model-routes.ts";
-import { findPlan } from "./plan-report.ts";
-import { priceOf } from "../run/prices.ts";
-import type { RequestContext } from "./routes.ts";
+import { findPlan } from "./plan-routes.ts";
+import type { RequestContext } from "../state.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
-import { turnRow, type PriceOf } from "../run/turn-row.ts";
 
 /** How many turns are listed, where nothing is said. */
 const LAST = 100;

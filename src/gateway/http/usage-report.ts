@@ -11,6 +11,8 @@ import type { TurnDone } from "../../observe/happening.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Config } from "../config.ts";
 import { spendOf } from "../run/prices.ts";
+import type { RequestContext } from "../state.ts";
+import { sendJson } from "./send-json.ts";
 
 /**
  * What a turn adds to the sums. It goes by the name in the configuration that
@@ -118,3 +120,11 @@ const usageFields = (sum: UsageSum): Readonly<Record<string, number>> => ({
   tool_call_truncated_total: sum.truncated,
   ...(sum.cost > 0 && { cost: sum.cost / COST_UNITS }),
 });
+
+/** What the tenant's own turns used, added up; where no key is needed, everybody's. */
+export async function serveUsage(context: RequestContext): Promise<void> {
+  const { store, clock } = context.state;
+  const query = readUsageQuery(context.exchange.query, clock.date());
+  const rows = await store.sumUsage(context.tenant, query.start, query.end);
+  sendJson(context, 200, usageBody(rows, query));
+}

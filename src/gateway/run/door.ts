@@ -7,6 +7,7 @@ import { straight as straightLane } from "../../stream/straight.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
+import { KEEP_ALIVE, STREAM_HEADERS } from "../http/exchange.ts";
 import type { Run } from "./run.ts";
 
 /** What the door asks of the turn. */
@@ -36,17 +37,8 @@ export type Door = Sink<TurnEvent<ClientName>> & {
 export const openDoor = (run: Run, owner: DoorOwner): Door =>
   run.turn.stream ? new StreamDoor(run, owner) : new WholeDoor(run, owner);
 
-export const STREAM_HEADERS = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-};
-
 /** How many ticks without a write make a stream silent. */
 export const QUIET_TICKS = 3;
-
-/** Sent to clients of dialects that have no event for it. */
-export const KEEP_ALIVE = sseComment("keep-alive");
 
 /** Writes events as they come, once per flush. */
 class StreamDoor implements Door {

@@ -1,8 +1,28 @@
 /** What tokens cost, as a configuration says: nothing is known of prices that nobody wrote down. */
-
 import { z } from "zod";
 import type { Usage } from "../../turn/event.ts";
 import { ownOf } from "../../json/json.ts";
+import type { Refusal, TurnDone } from "../../observe/happening.ts";
+import type { RecentTurn } from "../../observe/recent-turns.ts";
+
+/** What is shown of a turn: in lists, in the feed of the console, and by `GET /v1/turns`. */
+export type PriceOf = (upstream: string, model: string) => Price | undefined;
+
+type TurnRow =
+  | Refusal
+  | (Omit<TurnDone, "rules" | "callsByChoice"> & {
+      /** What it cost, and of when the price is; none where no price is known or nobody counted. */
+      readonly cost?: number | undefined;
+      readonly priceDate?: string | undefined;
+    });
+
+export function turnRow(turn: RecentTurn, priceOf: PriceOf): TurnRow {
+  if (turn.type === "refusal") return turn;
+  const { rules: _rules, callsByChoice: _calls, ...shown } = turn;
+  const price = turn.usage === undefined ? undefined : priceOf(turn.upstream, turn.model);
+  if (price === undefined || turn.usage === undefined) return shown;
+  return { ...shown, cost: costOf(turn.usage, price), priceDate: price.date };
+}
 
 const amount = z.number().nonnegative();
 
@@ -18,7 +38,7 @@ const priceSchema = z.strictObject({
 });
 
 export type Price = Readonly<z.output<typeof priceSchema>>;
-export type Prices = Readonly<Record<string, Price>>;
+type Prices = Readonly<Record<string, Price>>;
 
 export const pricesSchema = z.record(z.string(), priceSchema).default({});
 

@@ -2,14 +2,19 @@
 
 import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";
+import type { Source } from "../../stream/flow.ts";
 import { folding } from "../../stream/fold.ts";
 import { kindOf } from "../../tools/kinds/kinds.ts";
 import type { Fault } from "../../turn/fault.ts";
-import type { ClientName } from "../../turn/names.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { ClientName, UpstreamName } from "../../turn/names.ts";
+import { tappedSource } from "../../upstreams/tap.ts";
+import type { OpenOptions } from "../../upstreams/upstream.ts";
+import type { TurnRecording } from "../http/exchange.ts";
+import type { Round } from "./round.ts";
 import { recordAnswer } from "./answer-record.ts";
-import { keptPlan } from "./kept-plan.ts";
+import { keptPlan, planRecord, reportPlan } from "./plan-record.ts";
 import { spendOf } from "./prices.ts";
-import { endRecording } from "./recorder.ts";
 import type { Run } from "./run.ts";
 import { saveAnswer } from "./save-answer.ts";
 import { unsaved, withinWait, type Saving } from "./save-turn.ts";
@@ -62,7 +67,22 @@ export function finishRun(
   if (round !== undefined && done.answerId === undefined)
     recent.keepPlan(done.requestId, keptPlan(round, run));
   state.report(done);
-  endRecording(run, done);
+  run.recording?.ended(done, round && reportPlan(planRecord(round, run)));
   if (!run.isSaved) void save(run, done);
   run.span?.end(done);
+}
+
+/** Opens a round; where its turn is recorded, its bytes are shown or, where there are none, its events. */
+export function openTapped(
+  { prepared, link: { upstream } }: Round,
+  options: OpenOptions,
+  recording: TurnRecording | undefined,
+): Source<TurnEvent<UpstreamName>> {
+  if (recording === undefined) return prepared.open(options);
+  const { tap } = recording;
+  if (upstream.showsBytes === true) return prepared.open({ ...options, tap });
+  const answer = tap.answer(upstream.name);
+  const onMessage: OpenOptions["onMessage"] = (direction, message) =>
+    answer.message(direction, message);
+  return tappedSource(prepared.open({ ...options, onMessage }), answer);
 }

@@ -1,22 +1,18 @@
-import { dropSource } from "../../dialects/shared/source-text.ts";
 import { takesParams } from "../../dialects/shared/params.ts";
 import { planTools, type Plan } from "../../tools/plan/plan.ts";
 import { sourceOf } from "../../stream/flow.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { isLossy, type Decision } from "../../turn/decision.ts";
-import { reasonOf } from "../../turn/failure-reason.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { modelProfile } from "../../profiles/models.ts";
 import type { Prepared } from "../../upstreams/upstream.ts";
-import { isForgotten, keepsAnswers } from "../history/origin.ts";
+import { keepsAnswers } from "../history/origin.ts";
 import type { ReferringTurn } from "../history/recall.ts";
-import { continuing } from "./continuation.ts";
 import { mayShape } from "./rules.ts";
-import type { Run } from "./run.ts";
 import { type Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
 
@@ -37,82 +33,6 @@ export type Round = {
   /** Whether it was sent references to what its upstream keeps. */
   readonly refers: boolean;
 };
-
-/**
- * Plans the rounds of a turn: for the first upstream of its chain that takes the request, and
- * for others where that one fails.
- */
-export class RoundPlanner {
-  readonly #run: Run;
-  #at = 0;
-  /** What the client was shown of an answer that the next round continues. */
-  #said: string | undefined;
-  /** Set when the turn is ended from outside: no other upstream is asked. */
-  isHalted = false;
-
-  constructor(run: Run) {
-    this.#run = run;
-  }
-
-  /** The link of the chain that is asked. */
-  get link(): Link {
-    return this.#run.chain[this.#at] ?? this.#run.chain[0];
-  }
-
-  get isLast(): boolean {
-    return this.#at + 1 >= this.#run.chain.length;
-  }
-
-  /** Plans a round for the first link from the current one on that takes it. */
-  plan(): Round {
-    for (;;)
-      try {
-        return this.#planFor(this.link);
-      } catch (error) {
-        const fault = this.#run.faultOf(error);
-        if (!this.#fallBack(fault)) throw fault;
-      }
-  }
-
-  #planFor(link: Link): Round {
-    const run = this.#run;
-    const stage = this.#said === undefined ? run.stage : continuing(run.stage, this.#said);
-    const planned = planRound(run.turn, link, run, { stage, first: run.chain[0] });
-    run.round = planned;
-    if (run.strict) requireWhole(planned);
-    if (!run.generates) run.round = withoutAnswer(planned);
-    run.planned();
-    if (this.isLast) dropSource(run.turn.body);
-    return run.round;
-  }
-
-  /** Moves to the next link, if there is one that may do better. */
-  #fallBack(fault: Fault): boolean {
-    if (this.isLast || this.isHalted || !fault.mayFallBack) return false;
-    const from = this.link.name;
-    this.#at++;
-    const { state, requestId } = this.#run;
-    const [to, reason] = [this.link.name, reasonOf(fault)];
-    state.report({ type: "fallback", requestId, from, to, fault: fault.code, reason });
-    return true;
-  }
-
-  /** The upstream failed before its first event: a round in its place. */
-  instead(fault: Fault): Round | undefined {
-    if (this.#run.round?.refers !== true || !isForgotten(fault))
-      return this.#fallBack(fault) ? this.plan() : undefined;
-    // The upstream has forgotten what it kept: it is sent the whole conversation.
-    this.#run.referring = undefined;
-    return this.plan();
-  }
-
-  /** The upstream failed behind this text: a round of another upstream that continues it. */
-  continue(fault: Fault, said: string): Round | undefined {
-    if (!this.#fallBack(fault)) return undefined;
-    this.#said = said;
-    return this.plan();
-  }
-}
 
 /** Plans a turn for an upstream and writes its request. Nobody is called. */
 export function planRound(

@@ -36,21 +36,20 @@ import type { AttemptWatch } from "../../upstreams/upstream.ts";
 import type { HeldConversation } from "../history/conversation.ts";
 import type { Added, Recalled, ReferringTurn } from "../history/recall.ts";
 import type { ThreadEntry } from "../history/thread.ts";
-import type { Reply } from "../http/exchange.ts";
-import type { TurnPermit } from "../http/limits/tenant-limits.ts";
-import type { RequestContext } from "../http/routes.ts";
+import type { Reply, TurnRecording } from "../http/exchange.ts";
+import type { TurnPermit } from "../http/tenant-limits.ts";
+import type { RequestContext } from "../state.ts";
 import { toFault } from "../http/to-fault.ts";
 import { turnHeaders } from "../http/turn-headers.ts";
-import type { HeldMemory } from "../http/turn-memory.ts";
+import type { HeldMemory } from "../http/budget.ts";
 import type { GatewayState } from "../state.ts";
 import type { AnswerRecord } from "./answer-record.ts";
-import type { TurnRecording } from "./recorder.ts";
 import type { Round } from "./round.ts";
 import type { RunningTurnView } from "./running-turns.ts";
 import { providerOf, type Chain } from "./select.ts";
 import type { ThoughtKeeper } from "./thoughts.ts";
 import type { TurnStage } from "./turn-stage.ts";
-import { UsageMeter } from "./usage-meter.ts";
+import { UsageMeter } from "./usage.ts";
 
 /** The attempts and calls that are listed one by one; the counts include all. */
 const MAX_ATTEMPTS = 32;

@@ -11,7 +11,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import { keptPlan } from "./kept-plan.ts";
+import { keptPlan } from "./plan-record.ts";
 import type { Round } from "./round.ts";
 import { ownSealKey } from "../history/seals.ts";
 import type { GatewayState } from "../state.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { serveConsole, type ConsoleRoute } from "../../observe/console/route.ts";
-import { BodyBudget } from "../../gateway/http/body-budget.ts";
+import { BodyBudget } from "../../gateway/http/budget.ts";
 import type { Report } from "../../observe/happening.ts";
 import { LOCAL_TENANT } from "../../turn/tenant.ts";
 import { version } from "../../upstreams/version.ts";

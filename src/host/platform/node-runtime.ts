@@ -11,7 +11,7 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/http/body.ts";
-import type { Runtime } from "../../gateway/runtime.ts";
+import type { Runtime } from "../../gateway/platform.ts";
 import { openDatabaseStore } from "../../history/open-database.ts";
 import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";

@@ -1,4 +1,4 @@
-import type { Platform } from "../../gateway/state.ts";
+import type { Platform } from "../../gateway/platform.ts";
 import { environment } from "../config/env.ts";
 import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";

@@ -1,5 +1,5 @@
 import { hasZlibHeader, type Decompress, type Decompressors } from "../../gateway/http/body.ts";
-import type { Runtime } from "../../gateway/runtime.ts";
+import type { Runtime } from "../../gateway/platform.ts";
 import { fetchTransport, type Fetch } from "../../upstreams/http/fetch-transport.ts";
 import { sha256 } from "./sha256.ts";
 

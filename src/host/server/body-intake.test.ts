@@ -4,7 +4,7 @@ import { brotliCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { growth, LINEAR } from "../../../test/support/growth.ts";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { BodyBudget } from "../../gateway/http/body-budget.ts";
+import { BodyBudget } from "../../gateway/http/budget.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { collectBody } from "./body-intake.ts";
 

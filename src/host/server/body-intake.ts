@@ -9,17 +9,16 @@ import {
   tooLarge,
   unknownEncoding,
 } from "../../gateway/http/body.ts";
-import { HeldBytes, type BodyShare } from "../../gateway/http/body-budget.ts";
-import { ByteBuffer } from "../../gateway/http/byte-buffer.ts";
+import { type BodyShare, ByteBuffer, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
 import {
   LEAST_BYTES,
-  slowBodiesBy,
-  tooSlow,
   type SlowBodies,
+  slowBodiesBy,
   type SlowBody,
+  tooSlow,
 } from "./slow-bodies.ts";
 
 type Done = (fault: Fault | null, body?: string) => void;

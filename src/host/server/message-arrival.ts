@@ -1,6 +1,6 @@
 /** Counts what arrives over a WebSocket in the budget of all bodies, and ends a message that comes too slowly. */
 
-import { HeldBytes, type BodyShare } from "../../gateway/http/body-budget.ts";
+import { HeldBytes, type BodyShare } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { FrameTracker } from "./frame-tracker.ts";

@@ -9,7 +9,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
-import type { ConnectionBytes } from "../../gateway/http/body-budget.ts";
+import type { ConnectionBytes } from "../../gateway/http/budget.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { BodyBudget } from "../../gateway/http/body-budget.ts";
+import { BodyBudget } from "../../gateway/http/budget.ts";
 import type { Exchange } from "../../gateway/http/exchange.ts";
 import { LIFETIME_MS, PING_MS, SocketConnection } from "./socket-connection.ts";
 

@@ -2,7 +2,7 @@ import { accessSync, constants, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../gateway/gateway.ts";
-import type { Platform } from "../../gateway/state.ts";
+import type { Platform } from "../../gateway/platform.ts";
 import { writeProblem, writeProblems } from "../../diagnostics/write-problem.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Happening, Report } from "../../observe/happening.ts";

@@ -1,5 +1,5 @@
 import type { Gateway } from "../../gateway/gateway.ts";
-import { turnRow } from "../../gateway/run/turn-row.ts";
+import { turnRow } from "../../gateway/run/prices.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { version } from "../../upstreams/version.ts";

@@ -1,6 +1,6 @@
 import type { Exchange, Reply } from "../../gateway/http/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { turnRow } from "../../gateway/run/turn-row.ts";
+import { turnRow } from "../../gateway/run/prices.ts";
 import { sseFrame } from "../../stream/sse.ts";
 import type { RecentTurn } from "../recent-turns.ts";
 import type { Clock } from "../../turn/clock.ts";

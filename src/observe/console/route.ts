@@ -2,7 +2,7 @@
 
 import type { PathParams } from "../../dialects/dialect.ts";
 import type { Exchange } from "../../gateway/http/exchange.ts";
-import { matchPath } from "../../gateway/http/match-path.ts";
+import { matchPath } from "../../gateway/http/route-table.ts";
 import { toFault } from "../../gateway/http/to-fault.ts";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Report } from "../happening.ts";

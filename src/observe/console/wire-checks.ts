@@ -1,7 +1,7 @@
 /** What the checks and probes of `patchbay doctor` find, as they go over the wire. */
 
 import { z } from "zod";
-import { capabilitiesSchema } from "../../gateway/http/capabilities.ts";
+import { capabilitiesSchema } from "../../gateway/capabilities.ts";
 
 /** In the order in which they are shown. */
 export const groups = [

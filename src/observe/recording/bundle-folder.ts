@@ -2,7 +2,7 @@
 
 import { readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RecordingSettings } from "../../gateway/run/recording-settings.ts";
+import type { RecordingSettings } from "../../gateway/config.ts";
 
 const BUNDLE_SUFFIX = ".bundle.jsonl";
 const HOUR = 3_600_000;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { writeProblem } from "../../diagnostics/write-problem.ts";
 import { headerOf } from "../../gateway/http/admission.ts";
 import type { Config } from "../../gateway/config.ts";
-import type { Recorder, RecordedRequest } from "../../gateway/run/recorder.ts";
+import type { Recorder, RecordedRequest } from "../../gateway/http/exchange.ts";
 import type { Report } from "../happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { makeFolder } from "../../upstreams/folder.ts";

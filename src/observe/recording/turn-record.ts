@@ -1,6 +1,11 @@
-import type { PlanReport } from "../../gateway/http/plan-report.ts";
-import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
-import type { RecordedRequest, TurnRecording } from "../../gateway/run/recorder.ts";
+import type { PlanReport } from "../../gateway/run/plan-record.ts";
+import type {
+  Exchange,
+  Reply,
+  ReplyData,
+  RecordedRequest,
+  TurnRecording,
+} from "../../gateway/http/exchange.ts";
 import type { TurnDone } from "../happening.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";

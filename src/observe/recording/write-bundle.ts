@@ -2,16 +2,14 @@
 
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
-import { isHttpUpstream, type Config } from "../../gateway/config.ts";
+import { isHttpUpstream, type Config, type RecordingSettings } from "../../gateway/config.ts";
 import { withoutMessages } from "../bus.ts";
-import type { RecordingSettings } from "../../gateway/run/recording-settings.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
 import { WireMask } from "./wire-mask.ts";
 import type { Steps } from "./steps.ts";
 import type { Entry, SeenTurn } from "./turn-record.ts";
-import type { BundleEvent } from "./bundle.ts";
-import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
+import { type BundleEvent, BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
 
 export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
   /** Values that no bundle may hold, beside those of the configuration. */

@@ -1,9 +1,9 @@
 import type { BackgroundForm, StorageForm } from "../../../dialects/dialect.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { jsonOf } from "../../../json/json.ts";
-import { KEEP_ALIVE, STREAM_HEADERS } from "../../run/door.ts";
+import { KEEP_ALIVE, STREAM_HEADERS } from "../../http/exchange.ts";
 import type { StoredItem, Weigh } from "../../../history/store.ts";
-import type { RequestContext } from "../../http/routes.ts";
+import type { RequestContext } from "../../state.ts";
 import { idOf, shownResponse, standingOf } from "../../http/stored-response.ts";
 import { pieceId } from "./runs.ts";
 

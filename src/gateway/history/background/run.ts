@@ -1,8 +1,7 @@
 import type { BackgroundForm } from "../../../dialects/dialect.ts";
 import type { Fault } from "../../../turn/fault.ts";
 import type { Tenant } from "../../../turn/tenant.ts";
-import { KEEP_ALIVE } from "../../run/door.ts";
-import type { Reply, ReplyData } from "../../http/exchange.ts";
+import { KEEP_ALIVE, type Reply, type ReplyData } from "../../http/exchange.ts";
 import { Follower } from "./follower.ts";
 
 type RunOptions = {

@@ -6,7 +6,7 @@ import { newId } from "../../../host/platform/ids.ts";
 import { MemoryStore } from "../../../history/memory.ts";
 import type { Fault } from "../../../turn/fault.ts";
 import type { ReplyData } from "../../http/exchange.ts";
-import { TurnMemory } from "../../http/turn-memory.ts";
+import { TurnMemory } from "../../http/budget.ts";
 import { BackgroundRuns, pieceId } from "./runs.ts";
 
 const START = 1_000_000;

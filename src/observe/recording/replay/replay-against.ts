@@ -4,19 +4,15 @@ import { dialectRegistry } from "../../../dialects/registry.ts";
 import { fieldsIn, filledText } from "../../../dialects/shared/loose.ts";
 import type { Config } from "../../../gateway/config.ts";
 import { openGateway } from "../../../gateway/gateway.ts";
-import { findRoute, routeTable } from "../../../gateway/http/routes.ts";
-import type { Platform } from "../../../gateway/state.ts";
+import { findRoute } from "../../../gateway/http/route-table.ts";
+import { routeTable } from "../../../gateway/http/routes.ts";
+import type { Platform } from "../../../gateway/platform.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Happening } from "../../happening.ts";
 import type { Bundle } from "../bundle.ts";
 import { errorMessageIn, readSide, wireFrames } from "../read-answer.ts";
 import { askAgain, type SeenReply } from "./ask-again.ts";
-import {
-  type AnswerDifference,
-  compareAnswers,
-  compareValues,
-  type GivenAnswer,
-} from "./compare-answers.ts";
+import { type AnswerDifference, compareAnswers, compareValues, type GivenAnswer } from "./compare-answers.ts";
 import { refuseUnstored } from "./stored-parts.ts";
 
 export type AgainstOptions = {

@@ -2,7 +2,7 @@
 
 import { parseConfig } from "../../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../../gateway/gateway.ts";
-import type { Platform } from "../../../gateway/state.ts";
+import type { Platform } from "../../../gateway/platform.ts";
 import { profileFor } from "../../../profiles/profiles.ts";
 import { scripted } from "../../../profiles/scripted.ts";
 import { Fault } from "../../../turn/fault.ts";

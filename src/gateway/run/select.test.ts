@@ -3,7 +3,7 @@ import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import { parseConfig } from "../config.ts";
-import { listModels } from "./models.ts";
+import { listModels } from "./select.ts";
 
 const config = parseConfig({
   upstreams: { quick: { dialect: "scripted" }, silent: { dialect: "scripted" } },

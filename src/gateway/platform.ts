@@ -6,10 +6,18 @@ import { Fault } from "../turn/fault.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import type { SignRequest } from "../upstreams/http/sign.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
-import { capabilitiesSchema } from "./http/capabilities.ts";
-import { schemaProblems } from "./http/problems.ts";
-import type { Platform } from "./state.ts";
+import type { CodexOptions } from "../upstreams/codex/codex.ts";
+import type { Connect } from "../upstreams/http/transport.ts";
+import type { StoreOptions } from "../history/database-store.ts";
+import type { DatabaseConfig } from "../history/open-database.ts";
+import type { Store } from "../history/store.ts";
+import { capabilitiesSchema } from "./capabilities.ts";
+import { schemaProblems } from "./config-problems.ts";
+import type { Clock, NewId } from "../turn/clock.ts";
+import type { Report } from "../observe/happening.ts";
+import type { Recorder } from "./http/exchange.ts";
 import type { MakeTurnStage } from "./run/turn-stage.ts";
+import type { Decompressors } from "./http/body.ts";
 
 /** What a user of the library adds to what is built in. */
 export type Extensions = {
@@ -23,6 +31,21 @@ export type Extensions = {
   readonly sign?: Readonly<Record<string, SignRequest>> | undefined;
   /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
   readonly stages?: readonly MakeTurnStage[] | undefined;
+};
+
+/** What the host gives the gateway. Tests give their own. */
+export type Platform = Extensions & {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly random: () => number;
+  readonly report: Report;
+  readonly runtime: Runtime;
+  /** Records turns, where the host can keep them. */
+  readonly recorder?: Recorder | undefined;
+  /** The metrics of all processes that share the port; undefined while they cannot be had. */
+  readonly sumMetrics?: (() => Promise<string | undefined>) | undefined;
+  /** What a child process may be given of, and which proxies there are; never read anywhere else. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };
 
 /** A profile as data: what it says otherwise than another, built in or given before it. */
@@ -79,3 +102,19 @@ function extended(
     `The profile \`${name}\` has problems:\n${problems.join("\n")}`,
   );
 }
+
+/** What Node, Bun, Deno and workers each do in their own way. */
+export type Runtime = {
+  /** 32 bytes. At once: a key is checked before its request is taken in. */
+  readonly sha256: (text: string) => Uint8Array;
+  /** The `content-encoding`s of request bodies that can be undone. */
+  readonly decompressors: Decompressors;
+  /** How large its heap may become, where that can be known. */
+  readonly heapBytes?: number | undefined;
+  /** Opens the way to an HTTP upstream. */
+  readonly connect: Connect;
+  /** Runs Codex; not given where no process can be started. */
+  readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
+  /** Opens a store in a database; not given where there are neither files nor sockets. */
+  readonly openStore?: ((config: DatabaseConfig, options: StoreOptions) => Store) | undefined;
+};

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import type { Decision } from "../../turn/decision.ts";
 import type { CallRules } from "../../turn/rules.ts";
-import { keptPlan, planBytes } from "./kept-plan.ts";
-import type { PlanRecord } from "../http/plan-report.ts";
+import { keptPlan, planBytes, type PlanRecord } from "./plan-record.ts";
 import type { Round } from "./round.ts";
 import { linkOf } from "./select.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { params } from "../../dialects/shared/params.ts";
+import { params } from "../dialects/shared/params.ts";
 import type {
   EffortRule,
   HistoryRule,
@@ -7,8 +7,8 @@ import type {
   Profile,
   SchemaRule,
   ThinkingRule,
-} from "../../turn/profile.ts";
-import { extendProfile } from "../../profiles/extend.ts";
+} from "../turn/profile.ts";
+import { extendProfile } from "../profiles/extend.ts";
 
 /** What configuration may override: all but who the profile is. */
 type Overridable = Omit<Profile, "name" | "provider" | "dialect" | "models">;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createGateway } from "../index.ts";
 import { defineUpstream } from "../upstreams/define.ts";
-import type { Extensions, ProfileExtension } from "./extensions.ts";
+import type { Extensions, ProfileExtension } from "./platform.ts";
 import { parseConfig, type ConfigInput } from "./config.ts";
 
 const echo = (name: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../turn/fault.ts";
-import { requestMemory, TurnMemory, turnsLimit } from "./turn-memory.ts";
+import { requestMemory, TurnMemory, turnsLimit } from "./budget.ts";
 
 const half = (): number => 0.5;
 const MB = 1_000_000;

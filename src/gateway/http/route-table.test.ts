@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { matchPath } from "./match-path.ts";
+import { matchPath } from "./route-table.ts";
 
 it("takes a path without names as it is", () => {
   expect(matchPath("/v1/responses", "/v1/responses")).toEqual({});

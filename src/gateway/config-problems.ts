@@ -1,10 +1,62 @@
-import { append } from "../../turn/append.ts";
 import { z } from "zod";
-import { notOneOf, problemsIn, type Path, type Problem } from "../../diagnostics/problem.ts";
-import { isFields } from "../../json/json.ts";
-import { nearest } from "../../diagnostics/nearest.ts";
-import type { Fields } from "../../turn/turn.ts";
-import { repeatedKeys } from "./keys.ts";
+import { append } from "../turn/append.ts";
+import { notOneOf, type Path, type Problem, problemsIn } from "../diagnostics/problem.ts";
+import { isFields } from "../json/json.ts";
+import { nearest } from "../diagnostics/nearest.ts";
+import type { Fields } from "../turn/turn.ts";
+import { plannedDialects, type UpstreamEntry } from "../dialects/registry.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
+
+/** Reads `server.keys`: keys, and the names of their tenants. */
+const TENANT_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+const namedKey = z.strictObject({
+  /** The tenant. Several keys may have one name: that is how a key is replaced without losing state. */
+  name: z.string().min(1, { abort: true }).regex(TENANT_NAME, {
+    error:
+      "must begin with a letter or a digit and hold only letters, digits, `.`, `_` and `-`, at most 64; choose another name",
+  }),
+  key: z.string().nullable(),
+});
+
+const isGiven = (key: string | { readonly key: string | null } | null): boolean =>
+  key !== null && key !== "" && (typeof key === "string" || isGiven(key.key));
+
+/** A key with its tenant's name, or a bare key, whose tenant is named by its digest. */
+export type ServerKey = string | { readonly name: string; readonly key: string };
+
+/** `server.keys`. An empty key counts as not given, since `${NAME:-}` leaves an empty text. */
+export const keysSchema = z
+  .array(
+    z.union([z.string().nullable(), namedKey], {
+      error: "must be a key as text, or `{ name, key }`",
+    }),
+  )
+  .default([])
+  .transform((keys) => keys.filter((key): key is ServerKey => isGiven(key)));
+
+/** Whether several tenants share the upstreams, whose keys do not tell them apart. */
+export const haveSeveralTenants = memoizeByIdentity(
+  (keys: readonly ServerKey[]): boolean =>
+    new Set(keys.map((key) => (typeof key === "string" ? key : key.name))).size > 1,
+);
+
+/** Keys listed twice: which tenant such a key means would depend on the order of the list. */
+function repeatedKeys(keys: unknown): Problem[] {
+  if (!Array.isArray(keys)) return [];
+  const first = new Map<string, Path>();
+  return keys.flatMap((entry: unknown, index) => {
+    const [key, path] = isFields(entry) ? [entry.key, [index, "key"]] : [entry, [index]];
+    if (typeof key !== "string" || key === "") return [];
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      first.set(key, path);
+      return [];
+    }
+    const message = `is the same key as \`server.keys[${earlier[0]}]\`; list a key once, under one name`;
+    return [{ path: ["server", "keys", ...path], message }];
+  });
+}
 
 type Surroundings = {
   readonly dialectNames: readonly string[];
@@ -192,3 +244,58 @@ function valueAt(value: unknown, path: Path): unknown {
   }
   return here;
 }
+
+/** Schemas of the configuration fields that HTTP upstreams share. */
+// What goes out with every request to an upstream is checked when it is
+// configured: a request could only fail, or leave out what cannot be sent.
+
+/** Where an upstream is, up to and without the route of its dialect, whichever that is. */
+export function baseUrlFor(dialects: readonly UpstreamEntry[]) {
+  const line = { model: "", stream: false };
+  const paths = dialects.map(({ upstream }) => upstream.path(line));
+  const routes = [...paths, ...plannedDialects.values()];
+  return z.string().superRefine((address, context) => {
+    const message = addressFlaw(URL.parse(address), routes);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+}
+
+function addressFlaw(url: URL | null, routes: readonly string[]): string | undefined {
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return "is not an http(s) address; write it whole, such as `https://api.example.com/v1`";
+  if (url.username !== "" || url.password !== "")
+    return "holds a user name or a password, and they would not be sent; use `api_key` or `headers`";
+  if (url.hash !== "") return "holds a `#`, and what follows it would not be sent; leave it out";
+  const bare = url.pathname.replace(/\/+$/, "");
+  const route = routes.find((one) => bare.endsWith(one));
+  if (route === undefined) return undefined;
+  return `ends in the route; leave \`${url.pathname.slice(bare.length - route.length)}\` out`;
+}
+
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const NO_NAME = "is no name of a header; use letters, digits and `-`";
+const UNSENDABLE =
+  "holds a character that a header cannot carry; look for line breaks and signs that do not show";
+
+/** Optional, and empty means not given: that is how `${NAME:-}` says it. */
+export const apiKey = z
+  .string()
+  // Keys are pasted and read from files, and their line end is taken off when they are sent.
+  .refine((key) => VALUE.test(key.trim()), { error: UNSENDABLE })
+  .optional()
+  .transform((key) => (key === "" ? undefined : key));
+
+/** Each is looked at by itself: a record that zod finds flawed is asked nothing more. */
+export const headers = z
+  .record(z.string(), z.unknown())
+  .superRefine((configured, context) => {
+    for (const [name, value] of Object.entries(configured)) {
+      const path = [name];
+      if (!NAME.test(name)) context.addIssue({ code: "custom", message: NO_NAME, path });
+      if (typeof value !== "string")
+        context.addIssue({ code: "invalid_type", expected: "string", input: value, path });
+      else if (!VALUE.test(value)) context.addIssue({ code: "custom", message: UNSENDABLE, path });
+    }
+  })
+  .pipe(z.record(z.string(), z.string()));

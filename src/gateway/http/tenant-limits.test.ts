@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../../../test/support/still-clock.ts";
-import type { Fault } from "../../../turn/fault.ts";
-import { tenantLimitsSchema, type LimitsConfig } from "./settings.ts";
+import { stillClock } from "../../../test/support/still-clock.ts";
+import type { Fault } from "../../turn/fault.ts";
+import { tenantLimitsSchema, type LimitsConfig } from "../config.ts";
 import { TenantLimits } from "./tenant-limits.ts";
 
 const open = (

@@ -5,7 +5,7 @@ import { isInstructions } from "../../turn/item.ts";
 import { isFields, ownOf } from "../../json/json.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import type { Fields } from "../../turn/turn.ts";
-import type { Round } from "../run/round.ts";
+import type { Round } from "./round.ts";
 
 type Sent = Pick<Round, "plan" | "profile"> & {
   /** Of the upstream's dialect; none: it speaks another language than doors do. */

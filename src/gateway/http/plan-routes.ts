@@ -1,0 +1,81 @@
+import type { Weigh } from "../../history/store.ts";
+import { modelProfile } from "../../profiles/models.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Tenant } from "../../turn/tenant.ts";
+import type { Turn } from "../../turn/turn.ts";
+import type { DisclosureSettings } from "../fold/settings.ts";
+import { disclosureStage } from "../fold/stage.ts";
+import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
+import { recallRequest } from "../history/recall-request.ts";
+import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
+import { prepareRound, type Asked } from "../run/round.ts";
+import { selectChain } from "../run/select.ts";
+import type { GatewayState, RequestContext } from "../state.ts";
+import { decoded } from "./model-routes.ts";
+import { withBody } from "./read-body.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
+import { disclosureSettings, isStrict, rulesFor } from "./turn-headers.ts";
+
+/** The plan of a past turn of a tenant's, as JSON: by the id of its answer or, while it is recent, of its request. */
+export async function findPlan(
+  { store, recent }: Pick<GatewayState, "store" | "recent">,
+  tenant: Tenant,
+  id: string,
+  weigh: Weigh,
+): Promise<string | undefined> {
+  const stored = await store.findPlan(tenant, id, weigh);
+  if (stored !== undefined) return stored;
+  const found = recent.find(id, tenant);
+  if (found?.plan !== undefined) {
+    weigh(found.plan.bytes);
+    return found.plan.json();
+  }
+  const answerId = found?.turn.type === "turn" ? found.turn.answerId : undefined;
+  return answerId === undefined ? undefined : store.findPlan(tenant, answerId, weigh);
+}
+
+/** A plan that is made before anyone is called also tells how much of the request its tools are. */
+export type PlanPreview = PlanReport & { readonly tool_size: ToolSize | null };
+
+/** Plans a turn without calling anyone. */
+export function planTurn(
+  turn: Turn,
+  { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
+  asked: Asked & { readonly disclosure: DisclosureSettings },
+): PlanPreview {
+  const [link] = selectChain(turn.model, config, upstreams);
+  const profile = modelProfile(link.upstream.profile, link.model);
+  const stage = disclosureStage(turn, [profile], asked.disclosure);
+  const report = reportPlan(planRecord(prepareRound(turn, link, { ...asked, stage }), asked));
+  return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
+}
+
+/** What would happen to the posted request, for the first place its model is to be had. */
+export function servePlan(context: RequestContext): void | Promise<void> {
+  const { state } = context;
+  return withBody(context, (body) => {
+    const asked = { dialect: state.dialects.doorFor(body), body, readOnly: true } as const;
+    return recallRequest(context, asked, ({ turn, referring, sealOwner }) => {
+      const wanted = {
+        referring,
+        strict: isStrict(context),
+        rules: rulesFor(context),
+        sealOwner,
+        disclosure: disclosureSettings(context, turn),
+      };
+      sendJson(context, 200, planTurn(turn, state, wanted));
+    });
+  });
+}
+
+export async function servePastPlan(context: RequestContext): Promise<void> {
+  const id = decoded(context.rest);
+  const plan = await findPlan(context.state, context.tenant, id, context.memory.load);
+  // Somebody else's plan is as unknown as one that never was.
+  if (plan === undefined)
+    throw new Fault(
+      "plan.unknown",
+      `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
+    );
+  await sendPieces(context, [`{"id":${JSON.stringify(id)},`, plan.slice(1)]);
+}

@@ -1,0 +1,96 @@
+import type { DoorDialect, PathParams } from "../../dialects/dialect.ts";
+import { nearest } from "../../diagnostics/nearest.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Route, RouteTable } from "../state.ts";
+
+type Pattern = { readonly shape: RegExp; readonly names: readonly string[] };
+
+/** One for each route there is. */
+const patterns = new Map<string, Pattern>();
+
+/**
+ * What the names in a pattern stand for in a path; undefined if it is another
+ * path. `{model}` takes one character or more, slashes included, and a `*` at
+ * the end the rest, as it is.
+ */
+export function matchPath(pattern: string, path: string): PathParams | undefined {
+  if (!/[{*]/.test(pattern)) return pattern === path ? {} : undefined;
+  let known = patterns.get(pattern);
+  if (known === undefined) patterns.set(pattern, (known = compile(pattern)));
+  const [, ...values] = known.shape.exec(path) ?? [];
+  if (values.length === 0) return undefined;
+  return Object.fromEntries(
+    known.names.map((name, at) => [name, name === "*" ? values[at] : decoded(values[at] ?? "")]),
+  ) as PathParams;
+}
+
+function compile(pattern: string): Pattern {
+  const names: string[] = [];
+  const shape = pattern
+    .split(/(\{\w+\}|\*$)/)
+    .map((piece, at) => {
+      if (at % 2 === 0) return piece.replaceAll(/[^\w/]/g, "\\$&");
+      names.push(piece.replaceAll(/[{}]/g, ""));
+      return "(.+)";
+    })
+    .join("");
+  return { shape: new RegExp(`^${shape}$`, "s"), names };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // Whoever reads it finds that it is no name of anything.
+  }
+}
+
+type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
+
+/**
+ * The route for a path, with what its `*` and the names in it stood for. HEAD is
+ * GET; the host leaves the body out.
+ */
+export function findRoute(table: RouteTable, method: string, path: string): Found {
+  const { routes, exact } = table;
+  const wanted = method === "HEAD" ? "GET" : method;
+  const known = exact.get(`${wanted} ${path}`);
+  if (known !== undefined) return { route: known, rest: "", params: {} };
+  const place = placeOf(table, path);
+  const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
+  const route = there.find((candidate) => candidate.method === wanted);
+  const { "*": rest = "", ...params } = matchPath(route?.path ?? "", place) ?? {};
+  if (route !== undefined) return { route, rest, params };
+  const offered = routes.filter(({ refuses }) => refuses !== true);
+  const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
+  if (methods.length > 0)
+    throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
+      allow: methods.join(", ").replace("GET", "GET, HEAD"),
+    });
+  const asked = place.slice(0, 200);
+  const near = nearest(asked, [...new Set(offered.map((one) => one.path))]);
+  throw new Fault(
+    "request.route",
+    `There is no ${asked} here; ${near === undefined ? "a client's base URL is this address, with or without /v1" : `the nearest route is ${near}`}.`,
+  );
+}
+
+/**
+ * A path as the routes have it: base URLs come with `/v1`, without it, and, with
+ * clients that add it themselves, twice with it.
+ */
+function placeOf(table: RouteTable, path: string): string {
+  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  if (isRouted(table, place)) return place;
+  const versioned = `/v1${place.replace(/^(?:\/v1)+(?=\/)/, "")}`;
+  return isRouted(table, versioned) ? versioned : place;
+}
+
+const isRouted = ({ routes }: RouteTable, place: string): boolean =>
+  routes.some((route) => matchPath(route.path, place) !== undefined);
+
+/** The door whose clients ask for a path, for refusals in its own form. */
+export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
+  const place = placeOf(table, path);
+  return table.routes.find((route) => matchPath(route.path, place) !== undefined)?.door;
+}
