@@ -9,7 +9,13 @@ import { scrubber, secretsIn } from "./secrets.ts";
 import { WireMask } from "./wire-mask.ts";
 import type { Steps } from "./steps.ts";
 import type { Entry, SeenTurn } from "./turn-record.ts";
-import { type BundleEvent, BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
+import {
+  type BundleEvent,
+  BUNDLE_VERSION,
+  isBundleHeader,
+  type BundleLine,
+  type Settings,
+} from "./bundle.ts";
 
 export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
   /** Values that no bundle may hold, beside those of the configuration. */

@@ -12,7 +12,12 @@ import type { Happening } from "../../happening.ts";
 import type { Bundle } from "../bundle.ts";
 import { errorMessageIn, readSide, wireFrames } from "../read-answer.ts";
 import { askAgain, type SeenReply } from "./ask-again.ts";
-import { type AnswerDifference, compareAnswers, compareValues, type GivenAnswer } from "./compare-answers.ts";
+import {
+  type AnswerDifference,
+  compareAnswers,
+  compareValues,
+  type GivenAnswer,
+} from "./compare-answers.ts";
 import { refuseUnstored } from "./stored-parts.ts";
 
 export type AgainstOptions = {
