@@ -86,8 +86,7 @@ async function readStream(response: Response, { door }: Scene): Promise<AnswerSu
       if (partial) cut.push("the stream broke off within a frame");
       else pieces.push({ type: "frame", data });
     },
-    undefined,
-    (text) => void pieces.push({ type: "comment", text }),
+    { onComment: (text) => void pieces.push({ type: "comment", text }) },
   );
   try {
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? [])

@@ -8,7 +8,7 @@ type Read = [data: string, name: string | undefined, partial: boolean];
 
 const read = (slices: readonly string[], longest?: number): Read[] => {
   const frames: Read[] = [];
-  const reader = sseReader((...frame) => void frames.push(frame), longest);
+  const reader = sseReader((...frame) => void frames.push(frame), { longest });
   for (const slice of slices) reader.feed(slice);
   reader.end();
   return frames;
@@ -28,11 +28,9 @@ describe("sseReader", () => {
 
   it("hands comments to whoever wants them, in their order", () => {
     const heard: string[] = [];
-    const reader = sseReader(
-      (data) => void heard.push(data),
-      undefined,
-      (comment) => void heard.push(`: ${comment}`),
-    );
+    const reader = sseReader((data) => void heard.push(data), {
+      onComment: (comment) => void heard.push(`: ${comment}`),
+    });
     reader.feed("data: a\n\n: one\n\nda");
     reader.feed("ta: b\n\n:two\n");
     expect(heard).toEqual(["a", ": one", "b", ": two"]);
@@ -64,7 +62,7 @@ describe("sseReader", () => {
   });
 
   it("can be ended after it has refused", () => {
-    const reader = sseReader(() => {}, 5);
+    const reader = sseReader(() => {}, { longest: 5 });
     expect(() => reader.feed("data: 123456")).toThrow(Fault);
     expect(() => reader.end()).not.toThrow();
   });

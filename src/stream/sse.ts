@@ -10,38 +10,102 @@ export type SseReader = {
   end(): void;
 };
 
+export type SseOptions = {
+  /** Characters of a frame that arrives in several pieces. */
+  readonly longest?: number | undefined;
+  readonly onComment?: ((text: string) => void) | undefined;
+  /** Reads frames of `text` from `at` on and returns where the next one begins: `at` if it read none. */
+  readonly onRun?: ((text: string, at: number) => number) | undefined;
+};
+
+const LONGEST = 16 * 1024 * 1024;
+const LINE_FEED = 10;
+
 /** Splits text into SSE frames, whatever the line ends, comments and slices. */
-export function sseReader(
-  onFrame: OnFrame,
-  longest = 16 * 1024 * 1024,
-  onComment: (text: string) => void = () => {},
-): SseReader {
-  let partial = false;
-  let broken = false;
-  const parser = createParser({
-    maxBufferSize: longest,
-    onEvent: (event) => onFrame(event.data, event.event, partial),
-    onComment,
-    onError(error) {
-      // Some say what went wrong in a field of that name, which a stream does not have.
-      if (error.field === "error") onFrame(error.value ?? "", "error", partial);
-      if (error.type !== "max-buffer-size-exceeded") return;
-      broken = true;
-      throw new Fault(
-        "upstream.malformed",
-        `The upstream sent a frame of more than ${longest} characters, which is not read; try again, or another model.`,
-        {},
-        error,
-      );
-    },
-  });
-  return {
-    feed: (text) => parser.feed(text),
-    end() {
-      partial = true;
-      if (!broken) parser.feed("\n\n");
-    },
-  };
+export const sseReader = (onFrame: OnFrame, options: SseOptions = {}): SseReader =>
+  new FrameReader(onFrame, options);
+
+/**
+ * Cuts frames of one data line out of the text at once. The parser reads all others: the first one,
+ * which may have a byte order mark, those of several lines, those that a slice cuts in two, and
+ * everything after the first carriage return.
+ */
+class FrameReader implements SseReader {
+  readonly #onFrame: OnFrame;
+  readonly #onRun: SseOptions["onRun"];
+  readonly #parser: { feed(text: string): void };
+  /** True if the parser has read all frames that it was fed to their ends. */
+  #isBetweenFrames = false;
+  /** True if the text that the parser was fed last ends a line. */
+  #endsLine = false;
+  #hasReturns = false;
+  #isPartial = false;
+  #isBroken = false;
+
+  constructor(onFrame: OnFrame, { longest = LONGEST, onComment, onRun }: SseOptions) {
+    this.#onFrame = onFrame;
+    this.#onRun = onRun;
+    this.#parser = createParser({
+      maxBufferSize: longest,
+      onEvent: ({ data, event }) => onFrame(data, event, this.#isPartial),
+      ...(onComment && { onComment }),
+      onError: (error) => {
+        // Some upstreams send an error in a field `error`, which SSE does not have.
+        if (error.field === "error") onFrame(error.value ?? "", "error", this.#isPartial);
+        if (error.type !== "max-buffer-size-exceeded") return;
+        this.#isBroken = true;
+        throw new Fault(
+          "upstream.malformed",
+          `The upstream sent a frame of more than ${longest} characters, which is not read; try again, or another model.`,
+          {},
+          error,
+        );
+      },
+    });
+  }
+
+  feed(text: string): void {
+    this.#hasReturns ||= text.includes("\r");
+    for (let at = 0; at < text.length;) {
+      const next = this.#isBetweenFrames && !this.#hasReturns ? this.#cut(text, at) : at;
+      at = next > at ? next : this.#parse(text, at);
+    }
+  }
+
+  end(): void {
+    this.#isPartial = true;
+    if (!this.#isBroken) this.#parser.feed("\n\n");
+  }
+
+  /** Reads a frame of one data line, or a run; returns where the next begins. */
+  #cut(text: string, at: number): number {
+    const next = this.#onRun?.(text, at) ?? at;
+    if (next > at) return next;
+    let from = at;
+    let name: string | undefined;
+    if (text.startsWith("event: ", at)) {
+      from = text.indexOf("\n", at) + 1;
+      if (from === 0) return at;
+      if (from > at + 8) name = text.slice(at + 7, from - 1);
+    }
+    if (!text.startsWith("data: ", from)) return at;
+    const end = text.indexOf("\n", from);
+    if (end === -1 || text.charCodeAt(end + 1) !== LINE_FEED) return at;
+    this.#onFrame(text.slice(from + 6, end), name, false);
+    return end + 2;
+  }
+
+  /** Feeds the parser up to the next blank line; returns what follows that. */
+  #parse(text: string, at: number): number {
+    const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
+    const blank = isBlank ? at - 1 : text.indexOf("\n\n", at);
+    const end = blank === -1 || this.#hasReturns ? text.length : blank + 2;
+    this.#isBetweenFrames = false;
+    this.#parser.feed(text.slice(at, end));
+    this.#isBetweenFrames = blank !== -1;
+    this.#endsLine = text.charCodeAt(end - 1) === LINE_FEED;
+    return end;
+  }
 }
 
 /** JSON as we write it has no line breaks; what an upstream sent may have. */

@@ -101,8 +101,14 @@ export type TextDelta = {
   readonly type: "text-delta";
   readonly choice: number;
   readonly text: string;
+  readonly literals?: Literals | undefined;
   readonly logprobs?: readonly unknown[] | undefined;
 };
+/**
+ * The pieces of a delta's `text` as JSON strings without quotes, one for each frame of the
+ * upstream. Writers write one frame for each. A stage that changes `text` leaves them out.
+ */
+export type Literals = readonly string[];
 /** An annotation, such as a citation, of the text so far. */
 export type TextNote = {
   readonly type: "text-note";
@@ -133,6 +139,7 @@ export type ReasoningDelta = {
   readonly type: "reasoning-delta";
   readonly choice: number;
   readonly text: string;
+  readonly literals?: Literals | undefined;
   readonly of: "content" | "summary";
   /** Which paragraph of the summary or content. */
   readonly part: number;
@@ -176,6 +183,7 @@ export type CallDelta = {
   readonly choice: number;
   readonly call: number;
   readonly text: string;
+  readonly literals?: Literals | undefined;
 };
 /**
  * A call is finished by the stream, never because its arguments parse.
@@ -240,6 +248,8 @@ export type TurnFail = { readonly type: "turn-fail"; readonly fault: Fault };
 export type Frame = {
   readonly type: "frame";
   readonly data: string;
+  /** Text of several SSE frames in place of `data` and `name`, with their blank lines. */
+  readonly run?: string | undefined;
   /** The SSE event name, if there was one. */
   readonly name?: string | undefined;
   readonly forwardable: boolean;

@@ -35,7 +35,7 @@ export class SocketReply implements Reply {
 
   constructor(sink: EventSink) {
     this.#sink = sink;
-    this.#reader = sseReader((json, name) => this.#send(json, name), Infinity);
+    this.#reader = sseReader((json, name) => this.#send(json, name), { longest: Infinity });
   }
 
   /** A message has no head. */
