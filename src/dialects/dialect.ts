@@ -313,6 +313,11 @@ export type EventReader = {
     partial: boolean,
     emit: Emit<TurnEvent<UpstreamName>>,
   ): void;
+  /**
+   * Reads frames that repeat the shape of the one before from `text`, which holds SSE frames, from
+   * `at` on. Returns where the next frame begins: `at` if it read none.
+   */
+  run?(text: string, at: number, emit: Emit<TurnEvent<UpstreamName>>): number;
   /** An answer that came as one JSON body. */
   whole(text: string, emit: Emit<TurnEvent<UpstreamName>>): void;
   /** Nothing more can come: emits what was held back for more to follow. */

@@ -66,7 +66,9 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     const waiting = matchers.reduce((most, { matched }) => Math.max(most, matched), 0);
     const said = text.slice(0, text.length - waiting);
     this.#held = text.slice(said.length);
-    if (said !== "" || event.logprobs !== undefined) emit({ ...event, text: said });
+    if (said === event.text) return emit(event);
+    if (said !== "" || event.logprobs !== undefined)
+      emit({ ...event, text: said, literals: undefined });
   }
 
   #cut(text: string, sequence: string, emit: Emit<TurnEvent<Name>>): void {

@@ -142,7 +142,7 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     if (frame.sequence !== undefined) this.#writer.resumeAt?.(frame.sequence + 1);
     if (frame.usageOnly === true) this.#count = frame;
     // The sentinel is the same from everyone, and stands behind all there may still be to say.
-    else if (frame.ends !== "done") emit(sseFrame(frame.data, frame.name));
+    else if (frame.ends !== "done") emit(frame.run ?? sseFrame(frame.data, frame.name));
   }
 
   #takeOver(emit: Emit<string>): void {

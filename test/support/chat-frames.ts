@@ -11,10 +11,10 @@ export type Event = TurnEvent<UpstreamName>;
 /** What the reader says of frames, and which of them may be forwarded. */
 export function read(
   frames: readonly (Fields | string)[],
-  { fast = true, cut = false } = {},
+  { cut = false } = {},
 ): { events: Event[]; frames: Frame[] } {
   let made = 0;
-  const reader = readEvents({ newId: (prefix) => `${prefix}_new${made++}`, frames: true }, fast);
+  const reader = readEvents({ newId: (prefix) => `${prefix}_new${made++}`, frames: true });
   const said: Event[] = [];
   for (const [at, frame] of frames.entries()) {
     const data = typeof frame === "string" ? frame : JSON.stringify(frame);

@@ -1,7 +1,7 @@
 import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
-import type { CallDelta, CallStart } from "../../turn/event.ts";
+import type { CallDelta, CallStart, Literals } from "../../turn/event.ts";
 import { JsonScanner } from "../../json/scan.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -96,12 +96,10 @@ export class CallAssembly {
     this.#beginDue(emit);
   }
 
-  /** A fragment known to be nothing but more text of a call that has started. */
-  more(call: number, text: string, emit: CallEvents): void {
+  /** Fragments known to be nothing but more text of a call, while no other call waits. */
+  more(call: number, text: string, literals: Literals, emit: CallEvents): void {
     const slot = this.#slots[call];
-    if (slot === undefined) return;
-    this.#add(slot, text, emit);
-    this.#beginDue(emit);
+    if (slot !== undefined) this.#add(slot, text, emit, literals);
   }
 
   /** The choice is over: begins calls that never had arguments, or waited for others. */
@@ -225,7 +223,7 @@ export class CallAssembly {
     slot.held = "";
   }
 
-  #add(slot: Slot, text: string, emit: CallEvents): void {
+  #add(slot: Slot, text: string, emit: CallEvents, literals?: Literals): void {
     if (slot.empty && (slot.kind === "custom" || text.trim() !== "")) slot.empty = false;
     slot.extent.unread += text;
     // A string of a million pieces takes far more room than its text.
@@ -236,7 +234,8 @@ export class CallAssembly {
       return;
     }
     this.#current = slot;
-    emit({ type: "call-delta", choice: this.#choice, call: slot.call, text });
+    const delta = { type: "call-delta", choice: this.#choice, call: slot.call, text } as const;
+    emit(literals === undefined ? delta : { ...delta, literals });
   }
 }
 

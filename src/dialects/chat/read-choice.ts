@@ -5,6 +5,7 @@ import { isCut, type VendorExtra, type StopReason, type TurnEvent } from "../../
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
+import type { Delta, Run } from "../shared/frame-runs.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { upstreamError } from "../errors/upstream-error.ts";
 import { nameless } from "../errors/malformed.ts";
@@ -19,12 +20,6 @@ import { readAnswerPart } from "./answer-part.ts";
 import { Snapshots } from "./snapshots.ts";
 
 type Event = TurnEvent<UpstreamName>;
-
-/** A delta that is all a frame brings. */
-export type ContentDelta = Extract<
-  Event,
-  { type: "text-delta" | "reasoning-delta" | "refusal-delta" | "call-delta" }
->;
 
 /** Reads one choice of an answer, whatever shape its pieces have. */
 export class ChoiceReader {
@@ -49,11 +44,7 @@ export class ChoiceReader {
   #emit: Emit<Event> = () => {};
   // Of the entry at hand:
   #forwardable = true;
-  #plain = true;
   #begun = false;
-  #delta: Event | undefined;
-  /** Vendor fields that came with it. */
-  #vendorExtra: VendorExtra | undefined;
 
   constructor(index: number, newId: NewId) {
     this.index = index;
@@ -65,10 +56,7 @@ export class ChoiceReader {
   each(raw: Fields, whole: boolean, emit: Emit<Event>): boolean {
     this.#emit = emit;
     this.#forwardable = true;
-    this.#plain = true;
     this.#begun = false;
-    this.#delta = undefined;
-    this.#vendorExtra = undefined;
     if (raw.error != null) {
       const fault = upstreamError(raw);
       if (fault !== undefined) this.#fail(fault);
@@ -80,15 +68,19 @@ export class ChoiceReader {
 
   /** Emits an annotation that came outside of the choice. */
   note(annotation: unknown, emit: Emit<Event>): void {
-    this.#plain = false;
     emit({ type: "text-note", choice: this.index, annotation });
   }
 
-  /** Takes text that is known to be all a frame brings. */
-  more(event: ContentDelta, text: string, emit: Emit<Event>): void {
-    if (event.type === "text-delta") emit({ type: "text-delta", choice: this.index, text });
-    else if (event.type === "call-delta") this.#calls.more(event.call, text, emit);
-    else emit({ ...event, text });
+  /** True if more text has no other effect than to be emitted. */
+  takesRuns(): boolean {
+    const isSigned = this.#details.length > 0 || this.#reasoningExtra !== undefined;
+    return !this.#finished && !isSigned && !this.#calls.waiting();
+  }
+
+  /** Takes frames that are known to bring nothing but more text. */
+  more(delta: Delta, { text, literals }: Run, emit: Emit<Event>): void {
+    if (delta.type === "call-delta") this.#calls.more(delta.call, text, literals, emit);
+    else emit({ ...delta, text, literals });
   }
 
   /** The answer is over without a `finish_reason` of this choice. */
@@ -115,27 +107,6 @@ export class ChoiceReader {
   /** Whether a call has begun upstream that cannot be emitted yet. */
   hasUnnamedCall(): boolean {
     return this.#calls.waiting();
-  }
-
-  /** The vendor fields of the last entry. */
-  vendorExtra(): VendorExtra | undefined {
-    return this.#vendorExtra;
-  }
-
-  /** The delta of the last entry, if that and vendor fields were all it had. */
-  onlyDelta(): ContentDelta | undefined {
-    const delta = this.#delta;
-    if (!this.#plain || delta === undefined) return undefined;
-    switch (delta.type) {
-      case "text-delta":
-        return delta.logprobs === undefined ? delta : undefined;
-      case "reasoning-delta":
-      case "refusal-delta":
-      case "call-delta":
-        return delta;
-      default:
-        return undefined;
-    }
   }
 
   #readEntry(raw: Fields, whole: boolean): void {
@@ -179,7 +150,6 @@ export class ChoiceReader {
     if (role === undefined) return;
     if (this.#hasRole || role !== "assistant") this.#forwardable = false;
     if (role === null) return;
-    if (!this.#hasRole) this.#plain = false;
     this.#hasRole = true;
   }
 
@@ -206,7 +176,6 @@ export class ChoiceReader {
 
   #readCallParts(parts: readonly unknown[], whole: boolean): void {
     for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
-      this.#plain = false;
       const index = whole ? at : undefined;
       this.#calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
     }
@@ -236,7 +205,6 @@ export class ChoiceReader {
       const fragment = fragmentOf(raw, at, isPlaced ? at : undefined);
       if (filledText(fragment.name) !== undefined) {
         // A header repeated with every piece is weighed each time anew.
-        this.#plain = false;
         if (!isOwnHeader(raw)) this.#forwardable = false;
       }
       this.#calls.each(fragment, this.#emitCall);
@@ -246,7 +214,6 @@ export class ChoiceReader {
     if (legacy !== undefined && this.#hasCalls) this.#forwardable = false;
     // Some send a call in the old form too.
     else if (legacy !== undefined) {
-      this.#plain = false;
       const { name, arguments: input } = legacy;
       this.#calls.each(
         { index: 0, kind: "function", name: filledText(name), input },
@@ -259,7 +226,6 @@ export class ChoiceReader {
   #readEnd(reason: unknown, whole: boolean): void {
     if (reason === undefined || reason === null) return;
     const word = filledText(reason) ?? filledText(fieldsOf(reason)?.type);
-    this.#plain = false;
     if (word === undefined || this.#finished) {
       this.#forwardable = false;
       return;
@@ -290,14 +256,9 @@ export class ChoiceReader {
   }
 
   #emitEvent(event: Event): void {
-    const isExtra = event.type === "vendor-extra";
-    if (this.#vendorExtra !== undefined || (this.#delta !== undefined && !isExtra))
-      this.#plain = false;
     if (!this.#hasRole || this.#finished) this.#forwardable = false;
     // The end is not content.
     if (event.type !== "turn-end") this.#hasContent = true;
-    if (isExtra) this.#vendorExtra = event;
-    else this.#delta = event;
     this.#emit(event);
   }
 
@@ -324,7 +285,6 @@ export class ChoiceReader {
 
   #emitImage(url: string): void {
     this.#endSignedReasoning();
-    this.#plain = false;
     const { first, last } = imageItem(url, this.#newId("ig"));
     // Written as the item of the API that has a form for it.
     const about = { choice: this.index, item: this.#images++, dialect: "responses" };
@@ -339,7 +299,6 @@ export class ChoiceReader {
   };
 
   #emitVendorExtra(of: VendorExtra["of"], fields: Fields): void {
-    if (of === "reasoning") this.#plain = false;
     this.#emitEvent({
       type: "vendor-extra",
       choice: this.index,
@@ -368,7 +327,6 @@ export class ChoiceReader {
     if (details.length === 0 && fields === undefined) return;
     this.#details = [];
     this.#reasoningExtra = undefined;
-    this.#plain = false;
     this.#emitEvent({
       type: "reasoning-end",
       choice: this.index,

@@ -10,10 +10,10 @@ import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { bareError, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
+import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
 import { answerVendorFields } from "./vendor-extra.ts";
 import { readLink } from "./citations.ts";
-import { fastRoad, type FastRoad } from "./fast-road.ts";
-import { frameLane, type FrameLane } from "./frame-lane.ts";
+import { reasoningFields } from "./details.ts";
 import { ChoiceReader } from "./read-choice.ts";
 import { isWholeUsage, readUsage } from "./usage-chunk.ts";
 
@@ -26,9 +26,13 @@ const MOST_CHOICES = 1024;
 class ChatReader implements EventReader {
   readonly #newId: NewId;
   readonly #frames: boolean;
-  readonly #lane: FrameLane;
-  readonly #road: FastRoad;
   readonly #asked: number | undefined;
+  /** Frames that cannot be forwarded yet: a later frame may show that they need repair. */
+  #heldFrames: Frame[] = [];
+  #isRepaired = false;
+  readonly #runs = new FrameRuns();
+  /** The frame that others may repeat. */
+  #repeated: { choice: ChoiceReader; delta: Delta; forwardable: boolean } | undefined;
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #links = new Set<string>();
@@ -40,18 +44,16 @@ class ChatReader implements EventReader {
   #over = false;
   #out: Emit<Event> = () => {};
 
-  constructor({ newId, frames, asked }: ReadContext, fast: boolean) {
+  constructor({ newId, frames, asked }: ReadContext) {
     this.#newId = newId;
     this.#frames = frames;
     this.#asked = asked;
-    this.#lane = frameLane(frames);
-    this.#road = fastRoad(fast);
   }
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#out = emit;
-    if (this.#road.take(data, name, this.#lane, emit)) return;
+    this.#runs.begin();
     const trimmed = data.trim();
     if (trimmed === "") return;
     if (trimmed === "[DONE]") return this.#readDone(trimmed);
@@ -88,6 +90,22 @@ class ChatReader implements EventReader {
     this.#over = true;
   }
 
+  run(text: string, at: number, emit: Emit<Event>): number {
+    const repeated = this.#repeated;
+    if (repeated === undefined || this.#over || !repeated.choice.takesRuns()) return at;
+    const run = this.#runs.take(text, at);
+    if (run === undefined) return at;
+    const { choice, delta, forwardable } = repeated;
+    this.#out = emit;
+    choice.more(delta, run, emit);
+    if (this.#frames)
+      this.#emitFrame(
+        { type: "frame", data: "", run: text.slice(at, run.end), forwardable },
+        false,
+      );
+    return run.end;
+  }
+
   done(): boolean {
     return this.#over;
   }
@@ -119,10 +137,29 @@ class ChatReader implements EventReader {
       ends: !before && after ? "terminal" : undefined,
       usageOnly: list.length === 0 && count.counted ? true : undefined,
     };
-    this.#lane.each(frame, hold, this.#emit);
-    if (list.length !== 1 || hold || count.counted) return;
-    const index = fieldsOf(list[0])?.index;
-    this.#road.learn(frame, raw, this.#choices.get(isIndex(index) ? index : 0));
+    const delta = hold ? undefined : this.#runs.onlyDelta();
+    this.#emitFrame(frame, hold);
+    if (delta === undefined || list.length !== 1) return;
+    const holes = holesOf(raw, delta, frame.forwardable);
+    const choice = this.#choiceAt(delta.choice);
+    if (holes === undefined || choice === undefined) return;
+    if (this.#runs.learn(data, name, holes))
+      this.#repeated = { choice, delta, forwardable: frame.forwardable };
+  }
+
+  /**
+   * Emits a frame for the straight lane, which cannot take back what it has forwarded. A frame whose
+   * meaning the next one may change (a role and nothing else, the head of a call, the end) waits; if
+   * one of those needs repair, all of them do.
+   */
+  #emitFrame(frame: Frame, hold: boolean): void {
+    if (!this.#frames) return;
+    this.#isRepaired ||= !frame.forwardable;
+    this.#heldFrames.push(frame);
+    if (hold && !this.#isRepaired) return;
+    const held = this.#heldFrames;
+    this.#heldFrames = [];
+    for (const one of held) this.#out(this.#isRepaired ? { ...one, forwardable: false } : one);
   }
 
   #faultIn(raw: Fields, list: readonly unknown[]): Fault | undefined {
@@ -136,8 +173,7 @@ class ChatReader implements EventReader {
   #readDone(data: string): void {
     const forwardable = this.#areFinished();
     for (const choice of this.#choices.values()) choice.close(this.#emit);
-    if (!this.#over)
-      this.#lane.each({ type: "frame", data, forwardable, ends: "done" }, false, this.#emit);
+    if (!this.#over) this.#emitFrame({ type: "frame", data, forwardable, ends: "done" }, false);
     this.#over = true;
   }
 
@@ -210,6 +246,11 @@ class ChatReader implements EventReader {
     return choice;
   }
 
+  #choiceAt(index: number): ChoiceReader | undefined {
+    for (const choice of this.#choices.values()) if (choice.index === index) return choice;
+    return undefined;
+  }
+
   #areFinished(): boolean {
     for (const choice of this.#choices.values()) if (!choice.finished()) return false;
     return this.#choices.size > 0;
@@ -251,13 +292,53 @@ class ChatReader implements EventReader {
 
   readonly #emit = (event: Event): void => {
     if (event.type === "turn-fail") this.#over = true;
-    this.#out(event);
+    this.#out(this.#runs.pass(event));
   };
 }
 
-/** `fast: false` is for the test that the fast road and the parser read the same. */
-export const readEvents = (context: ReadContext, fast = true): EventReader =>
-  new ChatReader(context, fast);
+export const readEvents = (context: ReadContext): EventReader => new ChatReader(context);
+
+/**
+ * Values that change in frames like this one. None if the next such frame may mean something else:
+ * the first role is right, later ones need repair.
+ */
+function holesOf(raw: Fields, said: Delta, forwardable: boolean): readonly Hole[] | undefined {
+  const delta = fieldsOf(fieldsOf(listOf(raw.choices)?.[0])?.delta);
+  if (delta === undefined || (delta.role !== undefined && forwardable)) return undefined;
+  const place = placeOf(delta, said);
+  if (place === undefined) return undefined;
+  const text: Hole = { type: "text", path: ["choices", "0", "delta", ...place] };
+  return raw.obfuscation === undefined ? [text] : [text, padding];
+}
+
+const padding: Hole = { type: "padding", path: ["obfuscation"] };
+
+/** Where in the delta of a frame the text stands. */
+function placeOf(delta: Fields, said: Delta): readonly string[] | undefined {
+  const { type, text } = said;
+  switch (type) {
+    case "text-delta":
+      return delta.content === text ? ["content"] : undefined;
+    case "reasoning-delta": {
+      const key = reasoningFields.find((one) => delta[one] === text);
+      return key === undefined ? undefined : [key];
+    }
+    case "call-delta": {
+      const [entry, ...others] = listOf(delta.tool_calls) ?? [];
+      const call = others.length === 0 ? fieldsOf(entry) : undefined;
+      const { name, arguments: input } = fieldsOf(call?.function) ?? {};
+      // A name that comes with every piece may begin another call.
+      if (filledText(name) !== undefined) return undefined;
+      if (input === text) return ["tool_calls", "0", "function", "arguments"];
+      const custom = call?.function === undefined ? fieldsOf(call?.custom) : undefined;
+      return custom?.input === text && filledText(custom.name) === undefined
+        ? ["tool_calls", "0", "custom", "input"]
+        : undefined;
+    }
+    default:
+      return type satisfies never;
+  }
+}
 
 const isIndex = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < MOST_CHOICES;

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
+import { readStream } from "../../../test/support/frame-runs.ts";
 import { sseReader } from "../../stream/sse.ts";
 import { chain, runStage } from "../../stream/stage.ts";
 import { straight } from "../../stream/straight.ts";
@@ -35,20 +36,18 @@ function readIndex(): Recording[] {
   return z.array(recordingSchema).parse(ours);
 }
 
-function play({ file, format }: Recording, fast: boolean): Event[] {
+function play({ file, format }: Recording, runs: boolean): Event[] {
   const text = readFileSync(join(folder, file), "utf8");
   let made = 0;
-  const reader = readEvents({ newId: (prefix) => `${prefix}_${made++}`, frames: true }, fast);
-  const said: Event[] = [];
-  const emit = (event: Event): void => void said.push(event);
-  if (format === "json") reader.whole(text, emit);
-  else {
-    const sse = sseReader((data, name, partial) => reader.frame(data, name, partial, emit));
-    const lines = text.split("\n").filter((line) => line.trim() !== "");
-    sse.feed(format === "sse" ? text : lines.map((line) => `data: ${line}\n\n`).join(""));
-    sse.end();
+  const reader = readEvents({ newId: (prefix) => `${prefix}_${made++}`, frames: true });
+  if (format === "json") {
+    const said: Event[] = [];
+    reader.whole(text, (event) => void said.push(event));
+    return said;
   }
-  return said;
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const wire = format === "sse" ? text : lines.map((line) => `data: ${line}\n\n`).join("");
+  return readStream(reader, [wire], runs);
 }
 const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
   fold(runStage(normalizeStream<UpstreamName>(), events));

@@ -17,6 +17,7 @@ import type {
 import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { writeAnnotation } from "./citations.ts";
@@ -82,7 +83,7 @@ class ChatWriter implements EventWriter<ClientName> {
         return this.#sayText(event, emit);
       case "call-delta": {
         const form = this.#choices.get(event.choice)?.calls.get(event.call);
-        if (form !== undefined) this.#sayPiece(form, event.text, emit);
+        if (form !== undefined) this.#sayPieces(form, event, emit);
         return;
       }
       case "reasoning-delta":
@@ -140,9 +141,10 @@ class ChatWriter implements EventWriter<ClientName> {
     if (words !== "") emit(words);
   }
 
-  #sayText({ choice, text, logprobs }: TextDelta, emit: Emit<string>): void {
+  #sayText(event: TextDelta, emit: Emit<string>): void {
+    const { choice, text, logprobs } = event;
     const { text: form } = this.#choice(choice, emit);
-    if (logprobs === undefined) return this.#sayPiece(form, text, emit);
+    if (logprobs === undefined) return this.#sayPieces(form, event, emit);
     const more = { logprobs: { content: logprobs, refusal: null } };
     this.#writeDelta(emit, choice, { content: text }, more);
   }
@@ -152,7 +154,7 @@ class ChatWriter implements EventWriter<ClientName> {
     const paragraph = `${event.of}${event.part}`;
     const isNext = choice.paragraph !== undefined && choice.paragraph !== paragraph;
     choice.paragraph = paragraph;
-    this.#sayPiece(choice.reasoning, isNext ? `\n\n${event.text}` : event.text, emit);
+    this.#sayPieces(choice.reasoning, isNext ? asNextParagraph(event) : event, emit);
   }
 
   #endReasoning(event: ReasoningEnd, emit: Emit<string>): void {
@@ -231,10 +233,12 @@ class ChatWriter implements EventWriter<ClientName> {
     else this.#pendingExtra.set(index, { ...this.#pendingExtra.get(index), ...fields });
   }
 
-  #sayPiece(form: DeltaForm, text: string, emit: Emit<string>): void {
+  #sayPieces(form: DeltaForm, pieces: Pieces, emit: Emit<string>): void {
     if (emit === discard) return;
     const { head, tail } = (form.wrapping ??= this.#wrapping(form));
-    emit(head + JSON.stringify(text) + tail);
+    let frames = "";
+    for (const literal of literalsOf(pieces)) frames += `${head}"${literal}"${tail}`;
+    emit(frames);
   }
 
   #wrapping({ choice, delta }: DeltaForm): Wrapping {

@@ -1,12 +1,13 @@
 import { sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
+import { literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { discard } from "../../stream/straight.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** A frame of a block but for its index, which is known when the block's turn comes. */
 type Piece =
   | { readonly type: "delta"; readonly delta: Fields }
-  | { readonly type: "text"; readonly kind: TextKind; readonly text: string };
+  | { readonly type: "text"; readonly kind: TextKind; readonly pieces: Pieces };
 
 /** Deltas that come often: what stands around their text is made once for a block. */
 type TextKind = "text_delta" | "input_json_delta" | "thinking_delta";
@@ -49,12 +50,14 @@ export class BlockQueue {
     return block;
   }
 
-  text(block: QueuedBlock, kind: TextKind, text: string, emit: Emit<string>): void {
+  text(block: QueuedBlock, kind: TextKind, pieces: Pieces, emit: Emit<string>): void {
     block.isWritten = true;
-    if (block.index < 0) return void block.pieces.push({ type: "text", kind, text });
+    if (block.index < 0) return void block.pieces.push({ type: "text", kind, pieces });
     if (emit === discard) return;
     const head = (block.heads[kind] ??= headOf(block.index, kind));
-    emit(`${head}${JSON.stringify(text)}}}\n\n`);
+    let frames = "";
+    for (const literal of literalsOf(pieces)) frames += `${head}"${literal}"}}\n\n`;
+    emit(frames);
   }
 
   delta(block: QueuedBlock, delta: Fields, emit: Emit<string>): void {
@@ -83,7 +86,7 @@ export class BlockQueue {
     block.index = this.#next++;
     write({ type: "content_block_start", index: block.index, content_block: block.start }, emit);
     for (const piece of block.pieces)
-      if (piece.type === "text") this.text(block, piece.kind, piece.text, emit);
+      if (piece.type === "text") this.text(block, piece.kind, piece.pieces, emit);
       else this.delta(block, piece.delta, emit);
     block.pieces.length = 0;
   }

@@ -8,9 +8,9 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { isBeat, malformed, nameless } from "../errors/malformed.ts";
 import { bareError, strayError, upstreamError } from "../errors/upstream-error.ts";
+import { FrameRuns } from "../shared/frame-runs.ts";
 import { exactJsonOf } from "../../json/exact.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
-import { frameParser } from "./fast-road.ts";
 import { BlocksReader } from "./read-blocks.ts";
 import { readStop, stopExtra } from "./stop.ts";
 import { isWholeUsage, UsageReader } from "./usage.ts";
@@ -31,12 +31,23 @@ const known = new Set([
   "usage",
 ]);
 
+/** Where a delta of each type keeps its text. */
+const textFields: ReadonlyMap<unknown, string> = new Map([
+  ["text_delta", "text"],
+  ["input_json_delta", "partial_json"],
+  ["thinking_delta", "thinking"],
+]);
+
 const WITHIN_CALL = "ended its answer in the middle of a call";
 
 /** Reads what a Messages upstream answers. */
 class MessagesReader implements EventReader {
   readonly #frames: boolean;
-  readonly #parse = frameParser();
+  readonly #runs = new FrameRuns();
+  /** The frame that others may repeat, and the field of its delta that holds the text. */
+  #repeated:
+    | { readonly raw: Fields; readonly delta: Record<string, unknown>; readonly field: string }
+    | undefined;
   readonly #usage = new UsageReader();
   readonly #blocks: BlocksReader;
   #emit: Emit<Event> = () => {};
@@ -66,15 +77,43 @@ class MessagesReader implements EventReader {
     this.#emit = emit;
     this.#forwardable = true;
     if (data.startsWith("[DONE]") || data.trim() === "[DONE]") return this.end(emit);
-    const raw = this.#parse(data);
+    this.#runs.begin();
+    const raw = fieldsIn(data);
     // A frame that the end of the connection cut short says nothing; that it was cut will show.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = name === "error" ? name : (filledText(raw.type) ?? name);
     // Clients read the name of the event and nothing else.
     if (name !== type || raw.type !== type || isListed(data)) this.#markRepaired();
     const ends = this.#read(type, raw);
+    if (type === "content_block_delta" && (name === type || !this.#frames))
+      this.#learn(data, name, raw);
     if (!this.#frames) return;
     emit({ type: "frame", data, name: type, forwardable: this.#forwardable, ends });
+  }
+
+  run(text: string, at: number, emit: Emit<Event>): number {
+    const repeated = this.#repeated;
+    const run = repeated === undefined || this.#over ? undefined : this.#runs.take(text, at);
+    if (repeated === undefined || run === undefined) return at;
+    const { raw, delta, field } = repeated;
+    this.#emit = emit;
+    this.#forwardable = raw.type === "content_block_delta";
+    this.#runs.begin(run);
+    delta[field] = run.text;
+    this.#read("content_block_delta", raw);
+    const forwardable = this.#forwardable;
+    if (this.#frames) emit({ type: "frame", data: "", run: text.slice(at, run.end), forwardable });
+    return run.end;
+  }
+
+  #learn(data: string, name: string | undefined, raw: Fields): void {
+    const delta = fieldsOf(raw.delta) as Record<string, unknown> | undefined;
+    const field = textFields.get(delta?.type);
+    const said = this.#runs.onlyDelta();
+    if (delta === undefined || field === undefined || said === undefined) return;
+    if (delta[field] !== said.text) return;
+    if (this.#runs.learn(data, name, [{ type: "text", path: ["delta", field] }]))
+      this.#repeated = { raw, delta, field };
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -233,7 +272,7 @@ class MessagesReader implements EventReader {
   #say(event: Event): void {
     if (this.#over) return;
     if (event.type === "call-start" && event.name === "") return void this.#fail(nameless());
-    this.#emit(event);
+    this.#emit(this.#runs.pass(event));
   }
 
   #unreadable(data: string, name: string | undefined): void {

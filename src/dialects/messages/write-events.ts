@@ -21,6 +21,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { fieldsOf } from "../shared/loose.ts";
+import { asNextParagraph } from "../shared/frame-runs.ts";
 import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { BlockQueue, write, type QueuedBlock } from "./block-queue.ts";
 import { isOwnCitation, writeCitation } from "./citations.ts";
@@ -72,7 +73,7 @@ class MessagesWriter implements EventWriter<ClientName> {
         const call = this.#calls.get(event.call);
         if (call === undefined) return;
         call.extent?.follow(event.text);
-        return this.#queue.text(call.block, "input_json_delta", event.text, emit);
+        return this.#queue.text(call.block, "input_json_delta", event, emit);
       }
       case "reasoning-delta":
         return this.#think(event, emit);
@@ -82,7 +83,7 @@ class MessagesWriter implements EventWriter<ClientName> {
         return this.#endCall(event, emit);
       case "refusal-delta":
         this.#isRefused = true;
-        return this.#queue.text(this.#openText(emit), "text_delta", event.text, emit);
+        return this.#queue.text(this.#openText(emit), "text_delta", event, emit);
       case "text-note":
         return this.#cite(event.annotation, emit);
       case "text-break":
@@ -139,9 +140,9 @@ class MessagesWriter implements EventWriter<ClientName> {
     write({ type: "message_start", message }, emit);
   }
 
-  #sayText({ text, logprobs }: TextDelta, emit: Emit<string>): void {
-    if (logprobs !== undefined) this.#lose("log-probabilities", 0);
-    if (text !== "") this.#queue.text(this.#openText(emit), "text_delta", text, emit);
+  #sayText(event: TextDelta, emit: Emit<string>): void {
+    if (event.logprobs !== undefined) this.#lose("log-probabilities", 0);
+    if (event.text !== "") this.#queue.text(this.#openText(emit), "text_delta", event, emit);
   }
 
   /** A block of text begins with its first words: one without any is taken for no answer. */
@@ -167,8 +168,8 @@ class MessagesWriter implements EventWriter<ClientName> {
     const paragraph = `${event.of}${event.part}`;
     const isNext = this.#paragraph !== undefined && this.#paragraph !== paragraph;
     this.#paragraph = paragraph;
-    const text = isNext ? `\n\n${event.text}` : event.text;
-    this.#queue.text(this.#openThought(emit), "thinking_delta", text, emit);
+    const pieces = isNext ? asNextParagraph(event) : event;
+    this.#queue.text(this.#openThought(emit), "thinking_delta", pieces, emit);
   }
 
   #openThought(emit: Emit<string>): QueuedBlock {
@@ -228,7 +229,7 @@ class MessagesWriter implements EventWriter<ClientName> {
     }
     const input = inputOf(event.raw);
     if (input !== undefined && !known.isWritten)
-      this.#queue.text(known, "input_json_delta", input, emit);
+      this.#queue.text(known, "input_json_delta", { text: input }, emit);
     this.#queue.close(known, emit);
   }
 

@@ -2,6 +2,7 @@ import type { Emit } from "../../stream/stage.ts";
 import { discard } from "../../stream/straight.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { literalsOf, type Pieces } from "../shared/frame-runs.ts";
 
 /** Numbers events and puts them into frames. Fields come as JSON text without braces. */
 export type NumberedFrames = {
@@ -9,7 +10,7 @@ export type NumberedFrames = {
   to(emit: Emit<string>): void;
   write(type: string, fields: string): void;
   /** Says a text in a frame whose head is always the same. */
-  writeDelta(head: string, text: string, tail: string): void;
+  writeDelta(head: string, pieces: Pieces, tail: string): void;
   resumeAt(sequence: number): void;
 };
 
@@ -24,9 +25,12 @@ export function numberedFrames(): NumberedFrames {
       const number = sequence++;
       if (out !== discard) out(`${frameHead(type, fields)},"sequence_number":${number}}\n\n`);
     },
-    writeDelta(head, text, tail) {
-      const number = sequence++;
-      if (out !== discard) out(head + JSON.stringify(text) + tail + number + "}\n\n");
+    writeDelta(head, pieces, tail) {
+      if (out === discard) return void (sequence += pieces.literals?.length ?? 1);
+      let frames = "";
+      for (const literal of literalsOf(pieces))
+        frames += `${head}"${literal}"${tail}${sequence++}}\n\n`;
+      out(frames);
     },
     resumeAt(next) {
       sequence = next;

@@ -6,11 +6,11 @@ import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../shared/token-counts.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { fieldsIn, fieldsOf, isListed, numberOf, filledText } from "../shared/loose.ts";
+import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
 import { bareError, errorFault, upstreamError, strayError } from "../errors/upstream-error.ts";
 import { isBeat, malformed } from "../errors/malformed.ts";
 import { eventTypes } from "./event-types.ts";
-import { frameParser } from "./fast-road.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
 
@@ -38,7 +38,10 @@ const known = new Set([
 class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
-  readonly #parse = frameParser();
+  readonly #runs = new FrameRuns();
+  /** The frame that others may repeat, by the type of its event. */
+  #repeated: { readonly type: string; readonly raw: Record<string, unknown> } | undefined;
+  #sequence: unknown;
   #emit: Emit<Event> = () => {};
   #started = false;
   #over = false;
@@ -54,7 +57,7 @@ class ResponsesReader implements EventReader {
     this.#frames = frames;
     this.#output = new OutputReader({
       newId,
-      emit: (event) => this.#emit(event),
+      emit: (event) => this.#emit(this.#runs.pass(event)),
       markRepaired: this.#markRepaired,
       markMissedDelta: () => {
         if (!this.#isWhole) this.#forwardable = false;
@@ -71,7 +74,8 @@ class ResponsesReader implements EventReader {
     if (this.#over || data === "") return;
     this.#emit = emit;
     this.#forwardable = true;
-    const raw = this.#parse(data);
+    this.#runs.begin();
+    const raw = fieldsIn(data);
     // A frame cut short by the end of the connection: the missing terminal shows that.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
@@ -79,6 +83,8 @@ class ResponsesReader implements EventReader {
     if (raw.type !== type || isListed(data)) this.#markRepaired();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
+    if (type?.endsWith(".delta") && (name !== undefined || !this.#frames))
+      this.#learn(data, name, type, raw);
     if (!this.#frames) return;
     emit({
       type: "frame",
@@ -89,6 +95,45 @@ class ResponsesReader implements EventReader {
       sequence,
       hasAnswer: raw.response !== undefined,
     });
+  }
+
+  run(text: string, at: number, emit: Emit<Event>): number {
+    const repeated = this.#repeated;
+    if (repeated === undefined || this.#over || this.#error !== undefined) return at;
+    const run = this.#runs.take(text, at, Number(this.#sequence) + 1);
+    if (run === undefined) return at;
+    const { type, raw } = repeated;
+    this.#emit = emit;
+    this.#forwardable = raw.type === type;
+    this.#runs.begin(run);
+    raw.delta = run.text;
+    const count = run.literals.length;
+    const sequence = this.#count(
+      raw.sequence_number === undefined ? undefined : Number(this.#sequence) + count,
+      count,
+    );
+    this.#read(type, raw);
+    const forwardable = this.#forwardable;
+    if (this.#frames)
+      emit({
+        type: "frame",
+        data: "",
+        run: text.slice(at, run.end),
+        forwardable,
+        sequence,
+        hasAnswer: false,
+      });
+    return run.end;
+  }
+
+  #learn(data: string, name: string | undefined, type: string, raw: Fields): void {
+    const delta = this.#runs.onlyDelta();
+    if (delta === undefined || delta.text !== raw.delta) return;
+    const holes: Hole[] = [{ type: "text", path: ["delta"] }];
+    if (raw.sequence_number !== undefined)
+      holes.push({ type: "number", path: ["sequence_number"] });
+    if (raw.obfuscation !== undefined) holes.push({ type: "padding", path: ["obfuscation"] });
+    if (this.#runs.learn(data, name, holes)) this.#repeated = { type, raw };
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -266,8 +311,10 @@ class ResponsesReader implements EventReader {
     this.#fail(malformed("sent a frame that is not a JSON object"));
   }
 
-  #count(sequence: unknown): number | undefined {
-    const expected = this.#next++;
+  /** The number of a frame, or of the last frame of a run, if it is right. */
+  #count(sequence: unknown, frames = 1): number | undefined {
+    const expected = (this.#next += frames) - 1;
+    this.#sequence = sequence;
     if (sequence === expected) return expected;
     this.#markRepaired();
     return undefined;

@@ -52,7 +52,7 @@ export function blockWriter(
         case "text-delta":
           return message?.text(event);
         case "refusal-delta":
-          return message?.refusal(event.text);
+          return message?.refusal(event);
         case "text-note":
           return message?.note(event.annotation);
         case "text-break": // The fold begins a new part with the next delta, and that shows it.
@@ -73,7 +73,7 @@ export function blockWriter(
 /** Shows a message while it grows. It follows the folded item, whose last part is the open one. */
 type MessageWriter = {
   text(event: TextDelta): void;
-  refusal(text: string): void;
+  refusal(event: RefusalDelta): void;
   note(annotation: unknown): void;
   end(): void;
 };
@@ -120,13 +120,14 @@ function messageWriter(line: NumberedFrames, items: OutputItems, message: Messag
   };
 
   return {
-    text({ text, logprobs }) {
+    text(event) {
       follow();
-      line.writeDelta(head, text, logprobs === undefined ? TEXT_TAIL : tailWith(logprobs));
+      const { logprobs } = event;
+      line.writeDelta(head, event, logprobs === undefined ? TEXT_TAIL : tailWith(logprobs));
     },
-    refusal(text) {
+    refusal(event) {
       follow();
-      line.writeDelta(head, text, DELTA_TAIL);
+      line.writeDelta(head, event, DELTA_TAIL);
     },
     note(raw) {
       const annotation = writeAnnotation(raw);
@@ -178,7 +179,7 @@ function reasoningWriter(
     content: paragraphWriter(line, place, item, "content"),
   };
   return {
-    delta: (event) => paragraphs[event.of].delta(event.part, event.text),
+    delta: (event) => paragraphs[event.of].delta(event),
     end() {
       paragraphs.summary.end();
       paragraphs.content.end();
@@ -216,9 +217,10 @@ function paragraphWriter(
     line.write(`${words.part}.added`, `${where(open)},"part":{"type":"${words.type}","text":""}`);
   };
   return {
-    delta(part: number, text: string): void {
+    delta(event: ReasoningDelta): void {
+      const { part } = event;
       for (let next = open + 1; next <= part; next++) openPart(next);
-      line.writeDelta(part === open ? head : headOf(part), text, DELTA_TAIL);
+      line.writeDelta(part === open ? head : headOf(part), event, DELTA_TAIL);
     },
     end: close,
   };

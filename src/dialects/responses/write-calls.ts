@@ -1,6 +1,7 @@
 import type { CallDelta, CallEnd, CallStart } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item } from "../../turn/turn.ts";
+import type { Pieces } from "../shared/frame-runs.ts";
 import { writeOutputItem } from "./items.ts";
 import { kindOf } from "./kinds.ts";
 import { DELTA_TAIL, frameHead, type NumberedFrames, type OutputItems } from "./numbered-frames.ts";
@@ -14,7 +15,7 @@ export function callsWriter(
   return {
     each(event, closed) {
       if (event.type === "call-start") open.set(event.call, callWriter(line, items, event));
-      else if (event.type === "call-delta") open.get(event.call)?.delta(event.text);
+      else if (event.type === "call-delta") open.get(event.call)?.delta(event);
       else if (closed?.type === "call") open.get(event.call)?.end(closed);
     },
   };
@@ -22,7 +23,7 @@ export function callsWriter(
 
 /** Shows one call while it is made. */
 type CallWriter = {
-  delta(text: string): void;
+  delta(pieces: Pieces): void;
   end(call: Call): void;
 };
 
@@ -55,7 +56,7 @@ function growingCall(
   const place = items.add(start.itemId, words.prefix, (id) => show(blank, id, "in_progress"));
   const head = `${frameHead(`${words.type}.delta`, place.fields)},"delta":`;
   return {
-    delta: (text) => line.writeDelta(head, text, DELTA_TAIL),
+    delta: (pieces) => line.writeDelta(head, pieces, DELTA_TAIL),
     end(call) {
       const item = writeOutputItem(call, place.id);
       // Cut off, and some clients would run it: an item that is not closed is none.

@@ -314,9 +314,9 @@ class ChoiceText {
 
 /** A part of a delta, with the tokens that begin in it. */
 function cut(delta: TextDelta, from: number, to: number): TextDelta {
-  const { text, logprobs, ...rest } = delta;
+  const { type, choice, text, logprobs } = delta;
   if (from === 0 && to === text.length) return delta;
-  const part = { ...rest, text: text.slice(from, to) };
+  const part = { type, choice, text: text.slice(from, to) };
   if (logprobs === undefined) return part;
   let at = 0;
   const kept = logprobs.filter((one) => {

@@ -63,8 +63,9 @@ export class HttpAnswer implements ResponseHandler, Flow {
   /** The exchange itself is over. */
   #closed = false;
   #spoken = false;
-  #flushing = false;
-  /** When the network read that is worked on began. */
+  /** Chunks of one network read, which are read at once. */
+  #chunks: Uint8Array[] = [];
+  /** When the network read began to be worked on. */
   #readAt = 0;
   #started = false;
   #status = 0;
@@ -124,22 +125,18 @@ export class HttpAnswer implements ResponseHandler, Flow {
       if (this.#rest > LONGEST_REST) controller.abort(enough);
       return;
     }
-    if (!this.#flushing) this.#readAt = this.#to.clock.now();
-    this.#hear(this.#to.decoder.write(chunk));
-    if (this.#flushing || this.#over) return this.#tellWork();
-    // The pieces of one network read come in one go; the flush waits for the last of them.
-    this.#flushing = true;
-    queueMicrotask(this.#flush);
+    // A transport hands over the chunks of one network read without a pause between them.
+    if (this.#chunks.push(chunk) === 1) queueMicrotask(this.#flush);
   }
 
   onResponseEnd(): void {
-    // The end may come with the last data, before those are flushed: one piece of work then.
-    if (!this.#flushing) this.#readAt = this.#to.clock.now();
+    this.#readAt = this.#to.clock.now();
     this.#endResponse();
     this.#to.worked?.(this.#to.clock.now() - this.#readAt);
   }
 
   #endResponse(): void {
+    this.#readChunks();
     this.#close();
     if (this.#over) return;
     this.#hearLast();
@@ -153,9 +150,10 @@ export class HttpAnswer implements ResponseHandler, Flow {
   onResponseError(_: ResponseController, error: Error): void {
     this.#close();
     if (this.#over) return;
-    if (this.#form === "refusal" && this.#text !== "") return this.#refused();
-    const failure = broken(this.#to.failing, error, this.#started);
     try {
+      this.#readChunks();
+      if (this.#form === "refusal" && this.#text !== "" && !this.#over) return this.#refused();
+      const failure = broken(this.#to.failing, error, this.#started);
       // Not after a fault of our own: whoever threw it would only throw again.
       if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
       if (this.#over) return;
@@ -179,19 +177,23 @@ export class HttpAnswer implements ResponseHandler, Flow {
   };
 
   readonly #flush = (): void => {
-    this.#flushing = false;
-    if (this.#over) return;
+    if (this.#chunks.length === 0) return;
+    this.#readAt = this.#to.clock.now();
     try {
-      this.#to.sink.flush();
+      this.#readChunks();
+      if (!this.#over) this.#to.sink.flush();
     } catch (error) {
       // Outside the transport's own guard: it must end the turn, not the process.
       this.#controller?.abort(error as Error);
     }
-    this.#tellWork();
+    this.#to.worked?.(this.#to.clock.now() - this.#readAt);
   };
 
-  #tellWork(): void {
-    if (!this.#flushing) this.#to.worked?.(this.#to.clock.now() - this.#readAt);
+  #readChunks(): void {
+    const chunks = this.#chunks;
+    if (chunks.length === 0 || this.#over) return;
+    this.#chunks = [];
+    this.#hear(this.#to.decoder.write(joined(chunks)));
   }
 
   #hear(text: string): void {
@@ -249,7 +251,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
       // No field of a stream begins like JSON, nor the other way about.
       (!":deir".includes(first) && headerValue(this.#headers["content-type"]).includes("json"));
     this.#form = json ? "whole" : "frames";
-    if (!json) this.#sse = sseReader(this.#frame);
+    if (!json) this.#sse = sseReader(this.#frame, { onRun: this.#run });
     if (!json && !headerValue(this.#headers["content-type"]).includes("event-stream"))
       this.#text = text.slice(0, LONGEST_ERROR);
     this.#hear(json ? text.slice(at) : text);
@@ -261,6 +263,9 @@ export class HttpAnswer implements ResponseHandler, Flow {
     reader.frame(data, name, partial, this.#emit);
     if (reader.done()) this.#finish();
   };
+
+  readonly #run = (text: string, at: number): number =>
+    this.#over ? at : (this.#to.reader.run?.(text, at, this.#emit) ?? at);
 
   /** The turn is over; the connection is kept for the next one if it comes to rest soon. */
   #finish(): void {
@@ -312,4 +317,18 @@ export class HttpAnswer implements ResponseHandler, Flow {
   #safe(fault: Fault): Event {
     return { type: "turn-fail", fault: shown(this.#to.failing, fault) };
   }
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const [first] = chunks;
+  if (first !== undefined && chunks.length === 1) return first;
+  let length = 0;
+  for (const chunk of chunks) length += chunk.length;
+  const all = new Uint8Array(length);
+  length = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, length);
+    length += chunk.length;
+  }
+  return all;
 }

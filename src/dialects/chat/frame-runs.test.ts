@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  type Event,
   args,
   calls,
   chunk,
@@ -8,61 +9,65 @@ import {
   done,
   head,
   piece,
-  read,
   role,
   stop,
   text,
-  summarize,
   usage,
 } from "../../../test/support/chat-frames.ts";
+import { readStream, slicesOf } from "../../../test/support/frame-runs.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { cut, fits, type Stencil } from "../shared/stencil.ts";
-import { holesOf } from "./fast-road.ts";
-import type { ContentDelta } from "./read-choice.ts";
+import { readEvents } from "./read-events.ts";
 
-const learn = (raw: Fields, spoken: ContentDelta): Stencil | undefined =>
-  cut(JSON.stringify(raw), holesOf(raw, spoken) ?? [{ type: "text", path: ["nowhere"] }]);
-
-function learned(raw: Fields, spoken: ContentDelta): Stencil {
-  const stencil = learn(raw, spoken);
-  if (stencil === undefined) throw new Error("nothing was learned");
-  return stencil;
+/** What the reader says of frames; `runs`: whether it may read several at once. */
+function read(
+  frames: readonly (Fields | string)[],
+  { runs = true, places = [] as readonly number[], wanted = true } = {},
+): Event[] {
+  let made = 0;
+  const reader = readEvents({ newId: (prefix) => `${prefix}_new${made++}`, frames: wanted });
+  const wire = frames
+    .map((frame) => `data: ${typeof frame === "string" ? frame : JSON.stringify(frame)}\n\n`)
+    .join("");
+  return readStream(reader, slicesOf(wire, places), runs);
 }
-const fit = (stencil: Stencil, data: string): string | undefined =>
-  fits(stencil, data) ? stencil.text : undefined;
-const saying = (text: string): ContentDelta => ({ type: "text-delta", choice: 0, text });
 
-describe("the holes of a frame", () => {
-  it("are found for arguments, reasoning and refusals too", () => {
-    const of = (delta: Fields): Fields => ({ choices: [{ delta }] });
-    const call = (args: string): Fields => of({ tool_calls: [{ function: { arguments: args } }] });
-    const spoken: ContentDelta = { type: "call-delta", choice: 0, call: 0, text: "{" };
-    expect(fit(learned(call("{"), spoken), JSON.stringify(call("}")))).toBe("}");
-    const input = (text: string): Fields => of({ tool_calls: [{ custom: { input: text } }] });
-    expect(fit(learned(input("{"), spoken), JSON.stringify(input("}")))).toBe("}");
-    const refusal: ContentDelta = { type: "refusal-delta", choice: 0, text: "no" };
-    expect(fit(learned(of({ refusal: "no" }), refusal), JSON.stringify(of({ refusal: "!" })))).toBe(
-      "!",
-    );
-    for (const key of ["reasoning", "reasoning_content"]) {
-      const said: ContentDelta = {
-        type: "reasoning-delta",
-        choice: 0,
-        text: "a",
-        of: "content",
-        part: 0,
-      };
-      expect(fit(learned(of({ [key]: "a" }), said), JSON.stringify(of({ [key]: "b" })))).toBe("b");
-    }
+/** The texts of the runs that frames are read in. */
+function runsIn(frames: readonly Fields[]): string[] {
+  const reader = readEvents({ newId: (prefix) => prefix, frames: false });
+  const runs: string[] = [];
+  const emit = (event: Event): void => {
+    if ("literals" in event && event.literals !== undefined) runs.push(event.literals.join("|"));
+  };
+  for (const frame of frames) {
+    const data = JSON.stringify(frame);
+    const wire = `data: ${data}\n\n`;
+    if (reader.run?.(wire, 0, emit) !== wire.length) reader.frame(data, undefined, false, emit);
+  }
+  return runs;
+}
+
+describe("a run of frames", () => {
+  it("may be of text, arguments or reasoning", () => {
+    expect(runsIn([role, text("a"), text("b"), text("c")])).toEqual(["b", "c"]);
+    expect(runsIn([head(0, "c0", "f", "{"), args(0, "1"), args(0, "2")])).toEqual(["2"]);
+    const custom = (input: string): Fields => piece({ index: 0, custom: { input } });
+    const begun = piece({ index: 0, id: "c", type: "custom", custom: { name: "f", input: "a" } });
+    expect(runsIn([begun, custom("b"), custom("c")])).toEqual(["c"]);
+    for (const key of ["reasoning", "reasoning_content"])
+      expect(runsIn([role, delta({ [key]: "a" }), delta({ [key]: "b" })])).toEqual(["b"]);
   });
 
-  it("are none where the text is not in its place", () => {
-    const raw = { choices: [{ delta: { content: ["a"] } }] };
-    expect(learn(raw, saying("a"))).toBeUndefined();
+  it("is none where the text is not in its place", () => {
+    expect(runsIn([delta({ content: ["a"] }), delta({ content: ["b"] })])).toEqual([]);
+  });
+
+  it("does not begin with the first role", () => {
+    const said = (content: string): Fields => delta({ role: "assistant", content });
+    expect(runsIn([said("a"), said("b"), said("c")])).toEqual(["c"]);
   });
 });
 
-describe("the fast road", () => {
+describe("frames that are read in runs", () => {
   const spoken = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.constantFrom(
@@ -134,22 +139,25 @@ describe("the fast road", () => {
       ),
   );
 
-  it("says what the parser says", () => {
+  it("say what the parser says", () => {
+    const places = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 });
+    const all = fc.array(run, { maxLength: 6 });
     fc.assert(
-      fc.property(fc.array(run, { maxLength: 6 }), fc.boolean(), (runs, opened) => {
+      fc.property(all, fc.boolean(), fc.boolean(), places, (runs, opened, wanted, at) => {
         const frames = [...(opened ? [role, head(0, "c0", "f", "{")] : []), ...runs.flat(), done];
-        expect(read(frames)).toEqual(read(frames, { fast: false }));
+        expect(read(frames, { places: at, wanted })).toEqual(read(frames, { runs: false, wanted }));
       }),
       { numRuns: 1_000 },
     );
   });
 
-  it("is not misled by words that stand elsewhere", () => {
+  it("are not misled by words that stand elsewhere", () => {
     const odd = (content: string): Fields => ({
       note: '"content": "',
       ...text(content),
       more: { content: "b" },
     });
-    expect(summarize([odd("a"), odd("b"), odd("c"), stop])).toEqual(["abc", "end"]);
+    const frames = [odd("a"), odd("b"), odd("c"), stop];
+    expect(read(frames)).toEqual(read(frames, { runs: false }));
   });
 });

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { cpuTime } from "../../../test/support/cpu-time.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { FrameRuns, type Hole } from "./frame-runs.ts";
+
+const frame = (content: string, more: Fields = {}): Fields => ({
+  id: "x",
+  choices: [{ index: 0, delta: { content }, finish_reason: null }],
+  ...more,
+});
+
+const text: Hole = { type: "text", path: ["choices", "0", "delta", "content"] };
+const padding: Hole = { type: "padding", path: ["obfuscation"] };
+const number: Hole = { type: "number", path: ["n"] };
+
+function learned(data: string, ...holes: Hole[]): FrameRuns {
+  const runs = new FrameRuns();
+  runs.learn(data, undefined, holes);
+  return runs;
+}
+const wire = (...frames: string[]): string => frames.map((data) => `data: ${data}\n\n`).join("");
+const fit = (runs: FrameRuns, ...frames: string[]): string | undefined =>
+  runs.take(wire(...frames), 0)?.text;
+
+describe("a stencil", () => {
+  const good = JSON.stringify(frame("a"));
+  const runs = (): FrameRuns => learned(good, text);
+
+  it.each(["b", 'quote " and \\ and \n', "\u2028 é 😀", '"}}],"id":"y"'])("fits %j", (text) => {
+    expect(fit(runs(), JSON.stringify(frame(text)))).toBe(text);
+  });
+
+  it.each([
+    ["another id", JSON.stringify({ ...frame("a"), id: "y" })],
+    ["more behind it", JSON.stringify(frame("a", { usage: null }))],
+    ["an end", good.replace("null", '"stop"')],
+    ["a bare control character", good.replace('"a"', '"\t"')],
+    ["a bad escape", good.replace('"a"', '"\\x"')],
+    ["no end", good.slice(0, -1)],
+    ["an open string", JSON.stringify(frame("a\\")).slice(0, 45)],
+    ["nothing in it", ""],
+    ["no text", JSON.stringify(frame(""))],
+  ])("does not fit a frame with %s", (_, data) => {
+    expect(fit(runs(), data)).toBeUndefined();
+  });
+
+  it("looks past padding", () => {
+    const padded = (obfuscation: string, z = 1): string =>
+      JSON.stringify(frame("b", { obfuscation, z }));
+    const runs = learned(padded("123"), text, padding);
+    expect(fit(runs, padded(""))).toBe("b");
+    expect(fit(runs, padded("\n"))).toBeUndefined();
+    expect(fit(runs, padded("4", 2))).toBeUndefined();
+  });
+
+  it("finds the text behind words that look like its place", () => {
+    const misleading = { note: '"content":"a"', meta: { content: "a" }, ...frame("a") };
+    const runs = learned(JSON.stringify(misleading), text);
+    const other = { ...misleading, choices: frame("b").choices };
+    expect(fit(runs, JSON.stringify(other))).toBe("b");
+    expect(fit(runs, JSON.stringify({ ...other, meta: { content: "b" } }))).toBeUndefined();
+  });
+
+  it("is of frames with the same event name", () => {
+    const runs = new FrameRuns();
+    runs.learn(good, "delta", [text]);
+    expect(runs.take(`event: delta\ndata: ${good}\n\n`, 0)?.text).toBe("a");
+    expect(runs.take(`event: other\ndata: ${good}\n\n`, 0)).toBeUndefined();
+    expect(runs.take(wire(good), 0)).toBeUndefined();
+  });
+});
+
+describe("a run of frames", () => {
+  const said = (...texts: string[]): string =>
+    wire(...texts.map((one) => JSON.stringify(frame(one))));
+  const runs = learned(JSON.stringify(frame("a")), text);
+
+  it("ends at the first frame of another shape", () => {
+    const start = ": comment\n\n";
+    const run = runs.take(`${start}${said("Hel", "lo")}data: [DONE]\n\n`, start.length);
+    expect(run).toEqual({
+      text: "Hello",
+      literals: ["Hel", "lo"],
+      end: start.length + said("Hel", "lo").length,
+    });
+  });
+
+  it("ends at a frame that is not all there", () => {
+    expect(runs.take(said("Hel", "lo").slice(0, -1), 0)?.literals).toEqual(["Hel"]);
+  });
+
+  it("has its pieces as they are written here", () => {
+    const escaped = wire(JSON.stringify(frame("@")).replace("@", "\\u00e9\\/\\u000a\\n\\\\u"));
+    expect(runs.take(escaped, 0)).toMatchObject({ text: "é/\n\n\\u", literals: ["é/\\n\\n\\\\u"] });
+  });
+
+  it("joins a character that two frames share", () => {
+    const halves = JSON.stringify(frame("@")).replace("@", "\\ud83d");
+    const others = JSON.stringify(frame("@")).replace("@", "\\ude00");
+    const run = runs.take(wire(halves, others), 0);
+    expect(run).toMatchObject({ text: "😀", literals: ["\\ud83d", "\\ude00"] });
+  });
+
+  it("counts on numbers without gaps", () => {
+    const numbered = (n: number): string => JSON.stringify(frame("a", { n }));
+    const runs = learned(numbered(7), text, number);
+    const frames = wire(numbered(8), numbered(9), numbered(10), numbered(12));
+    expect(runs.take(frames, 0, 8)?.literals).toHaveLength(3);
+    expect(runs.take(frames, 0, 9)).toBeUndefined();
+  });
+});
+
+it("finds its holes in linear time, however often their keys stand in a frame", () => {
+  const labels = Array.from({ length: 40_000 }, () => '"content":""').join(",");
+  const data = `{"labels":{${labels}},"choices":[{"delta":{"content":"a"}}]}`;
+  const started = cpuTime();
+  expect(fit(learned(data, text), data)).toBe("a");
+  expect(cpuTime() - started).toBeLessThan(1_000);
+});

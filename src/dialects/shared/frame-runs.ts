@@ -1,0 +1,210 @@
+/** Reads frames that differ from the one before only in the text of a delta, without parsing them. */
+
+import type {
+  CallDelta,
+  Literals,
+  ReasoningDelta,
+  TextDelta,
+  TurnEvent,
+} from "../../turn/event.ts";
+import { jsonOf } from "../../json/json.ts";
+import { spanAt } from "../../json/scan.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+
+type Event = TurnEvent<UpstreamName>;
+
+/** A delta that comes in many frames. */
+export type Delta = TextDelta | ReasoningDelta | CallDelta;
+
+/** Frames that follow one another, read as one delta. */
+export type Run = {
+  /** Text of all of them. */
+  readonly text: string;
+  readonly literals: Literals;
+  /** Where the next frame begins. */
+  readonly end: number;
+};
+
+/**
+ * A value that changes from frame to frame: the text of the delta, padding that hides the length of
+ * the text, or a sequence number.
+ */
+export type Hole = {
+  readonly type: "text" | "padding" | "number";
+  readonly path: readonly string[];
+};
+
+/** A frame as it stands on the wire, cut at its holes. */
+type Stencil = {
+  /** Text before, between and behind the holes. */
+  readonly pieces: readonly string[];
+  readonly holes: readonly Hole["type"][];
+};
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MOST_PAUSES = 63;
+
+/**
+ * Most frames of a stream have the same text but for a delta. A stencil is such a frame with holes:
+ * a frame that fits it says the same with another delta, so that a loop over the text of a network
+ * read replaces parsing.
+ */
+export class FrameRuns {
+  #stencil: Stencil | undefined;
+  // If frames never fit, stencils are made less and less often.
+  #pause = 0;
+  #rest = 0;
+  /** Events of the frame that is being read, and the last of them. */
+  #events = 0;
+  #last: Event | undefined;
+  #run: Run | undefined;
+
+  /** A frame or a run begins. */
+  begin(run?: Run): void {
+    this.#events = 0;
+    this.#run = run;
+  }
+
+  /** Notes an event of the frame. The delta of a run receives the literals of the run. */
+  pass(event: Event): Event {
+    this.#events++;
+    this.#last = event;
+    const run = this.#run;
+    return run !== undefined && isDelta(event) && event.text === run.text
+      ? { ...event, literals: run.literals }
+      : event;
+  }
+
+  /** The delta of the frame, if the frame says nothing else. */
+  onlyDelta(): Delta | undefined {
+    const event = this.#events === 1 ? this.#last : undefined;
+    return event !== undefined && isDelta(event) && !("logprobs" in event) ? event : undefined;
+  }
+
+  /** Makes a stencil of a frame whose only effect is the text of its delta. True if it did. */
+  learn(data: string, name: string | undefined, holes: readonly Hole[]): boolean {
+    if (this.#rest-- > 0) return false;
+    this.#rest = this.#pause;
+    this.#pause = Math.min(this.#pause * 2 + 1, MOST_PAUSES);
+    this.#stencil = data.includes("\n") ? undefined : stencilOf(data, name, holes);
+    return this.#stencil !== undefined;
+  }
+
+  /** Reads the frames of a text that fit, from `at` on. `sequence`: the number of the first. */
+  take(text: string, at: number, sequence = 0): Run | undefined {
+    const stencil = this.#stencil;
+    if (stencil === undefined) return undefined;
+    const literals: string[] = [];
+    const end = matchFrames(stencil, literals, { text, at, sequence });
+    if (literals.length === 0) return undefined;
+    const joined = literals.join("");
+    const read = joined.includes("\\") ? jsonOf(`"${joined}"`) : joined;
+    if (typeof read !== "string") {
+      // The parser finds the frame that is no JSON.
+      this.#stencil = undefined;
+      return undefined;
+    }
+    this.#pause = 0;
+    this.#rest = 0;
+    return {
+      text: read,
+      literals: hasOtherEscapes(joined) ? literals.map(rewritten) : literals,
+      end,
+    };
+  }
+}
+
+const isDelta = (event: Event): event is Delta =>
+  event.type === "text-delta" || event.type === "call-delta" || event.type === "reasoning-delta";
+
+/** `JSON.stringify` escapes neither slashes nor characters by their numbers, with few exceptions. */
+const hasOtherEscapes = (literal: string): boolean => /\\[u/]/.test(literal);
+
+const rewritten = (literal: string): string => JSON.stringify(jsonOf(`"${literal}"`)).slice(1, -1);
+
+/** Collects the texts of frames that fit; returns where the first frame that does not fit begins. */
+function matchFrames(
+  { pieces, holes }: Stencil,
+  literals: string[],
+  from: { readonly text: string; readonly at: number; readonly sequence: number },
+): number {
+  const { text } = from;
+  const last = pieces[holes.length] ?? "";
+  for (let frame = from.at, { sequence } = from; ; sequence++) {
+    let at = frame;
+    let literal = "";
+    for (let hole = 0; hole < holes.length; hole++) {
+      const piece = pieces[hole] ?? "";
+      const start = at + piece.length;
+      // Comparing slices takes a fifth of the time of `startsWith`.
+      if (text.slice(at, start) !== piece) return frame;
+      const type = holes[hole];
+      if (type === "number") {
+        const number = String(sequence);
+        at = start + number.length;
+        if (text.slice(start, at) !== number) return frame;
+        continue;
+      }
+      at = literalEnd(text, start);
+      if (at === -1) return frame;
+      if (type === "text") literal = text.slice(start, at);
+      else if (text.slice(start, at).includes("\\")) return frame;
+    }
+    // The parser knows what a frame without text means.
+    if (literal === "" || text.slice(at, at + last.length) !== last) return frame;
+    literals.push(literal);
+    frame = at + last.length;
+  }
+}
+
+/** Text of a delta, and the pieces that it came in. */
+export type Pieces = { readonly text: string; readonly literals?: Literals | undefined };
+
+/** The pieces of a text as JSON strings without quotes: writers write a frame for each. */
+export const literalsOf = ({ text, literals }: Pieces): Literals =>
+  literals ?? [JSON.stringify(text).slice(1, -1)];
+
+/** A piece of reasoning that begins another paragraph, for dialects with one text of reasoning. */
+export const asNextParagraph = ({ text, literals }: Pieces): Pieces => ({
+  text: `\n\n${text}`,
+  literals: literals?.map((literal, at) => (at === 0 ? `\\n\\n${literal}` : literal)),
+});
+
+/** Where the quote stands that closes the string that begins at `at`; -1 if there is none. */
+function literalEnd(text: string, at: number): number {
+  for (let end = at; end < text.length; end++) {
+    const char = text.charCodeAt(end);
+    if (char === QUOTE) return end;
+    if (char === BACKSLASH) end++;
+    else if (char < 0x20) return -1;
+  }
+  return -1;
+}
+
+/** Cuts the holes out of a frame, if all of them are found. */
+function stencilOf(
+  data: string,
+  name: string | undefined,
+  holes: readonly Hole[],
+): Stencil | undefined {
+  const spans: { type: Hole["type"]; from: number; end: number }[] = [];
+  for (const { type, path } of holes) {
+    const span = spanAt(data, path);
+    if (span === undefined) return undefined;
+    const isText = data.charCodeAt(span.from) === QUOTE;
+    if (isText === (type === "number")) return undefined;
+    const quote = isText ? 1 : 0;
+    spans.push({ type, from: span.from + quote, end: span.end - quote });
+  }
+  spans.sort((one, other) => one.from - other.from);
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { from, end } of spans) {
+    pieces.push(data.slice(at, from));
+    at = end;
+  }
+  pieces.push(`${data.slice(at)}\n\n`);
+  pieces[0] = `${name === undefined ? "" : `event: ${name}\n`}data: ${pieces[0]}`;
+  return { pieces, holes: spans.map(({ type }) => type) };
+}
