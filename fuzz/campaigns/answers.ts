@@ -2,13 +2,13 @@ import * as fc from "fast-check";
 import type { UpstreamDialect } from "../../src/dialects/dialect.ts";
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { normalizeStream } from "../../src/stream/normalize.ts";
-import { sseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { isCut, type TurnEvent } from "../../src/turn/event.ts";
 import { JsonScanner } from "../../src/json/scan.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";
+import { readStream } from "../../test/support/frame-runs.ts";
 import { broken } from "../../test/support/stream-grammar.ts";
 import type { Campaign, Property } from "../campaign.ts";
 import { leastTime } from "../least-time.ts";
@@ -27,17 +27,9 @@ const streams: Readonly<Record<string, Iterable<unknown>>> = {
 
 /** What a dialect's reader makes of a stream as it comes off the wire, in these pieces. */
 function read(upstream: UpstreamDialect, pieces: readonly string[], frames: boolean): Event[] {
-  const events: Event[] = [];
   let ids = 0;
   const reader = upstream.readEvents({ newId: (prefix) => `${prefix}_${++ids}`, frames, asked: 1 });
-  const emit = (event: Event): void => void events.push(event);
-  const sse = sseReader((data, name, partial) => {
-    if (!reader.done()) reader.frame(data, name, partial, emit);
-  });
-  for (const piece of pieces) sse.feed(piece);
-  sse.end();
-  if (!reader.done()) reader.end?.(emit);
-  return events;
+  return readStream(reader, pieces, true);
 }
 
 const lawful = (events: readonly Event[], most?: number): Event[] =>

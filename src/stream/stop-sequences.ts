@@ -67,8 +67,7 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     const said = text.slice(0, text.length - waiting);
     this.#held = text.slice(said.length);
     if (said === event.text) return emit(event);
-    if (said !== "" || event.logprobs !== undefined)
-      emit({ ...event, text: said, literals: undefined });
+    if (said !== "" || event.logprobs !== undefined) emit({ ...event, text: said });
   }
 
   #cut(text: string, sequence: string, emit: Emit<TurnEvent<Name>>): void {

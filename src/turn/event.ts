@@ -105,10 +105,14 @@ export type TextDelta = {
   readonly logprobs?: readonly unknown[] | undefined;
 };
 /**
- * The pieces of a delta's `text` as JSON strings without quotes, one for each frame of the
- * upstream. Writers write one frame for each. A stage that changes `text` leaves them out.
+ * The pieces of a delta's text as JSON strings without quotes, one for each frame of the upstream.
+ * Writers write one frame for each, unless a stage has changed the text.
  */
-export type Literals = readonly string[];
+export type Literals = {
+  /** The whole text. */
+  readonly of: string;
+  readonly pieces: readonly string[];
+};
 /** An annotation, such as a citation, of the text so far. */
 export type TextNote = {
   readonly type: "text-note";

@@ -88,8 +88,9 @@ const dropsDelta: MakeTurnStage = () => {
   let seen = 0;
   return {
     each(event, emit) {
-      if (event.type === "text-delta" && ++seen === 3) return;
-      emit(event);
+      if (event.type !== "text-delta") return emit(event);
+      for (const piece of event.literals?.pieces ?? [JSON.stringify(event.text).slice(1, -1)])
+        if (++seen !== 3) emit({ ...event, text: JSON.parse(`"${piece}"`) as string });
     },
   };
 };

@@ -17,7 +17,7 @@ export function readStream(reader: EventReader, slices: readonly string[], runs:
   );
   for (const slice of slices) sse.feed(slice);
   sse.end();
-  reader.end?.(emit);
+  if (!reader.done()) reader.end?.(emit);
   return runs ? expandRuns(events) : events;
 }
 
@@ -51,7 +51,7 @@ export function expandRuns(events: readonly Event[]): Event[] {
       continue;
     }
     const { literals, ...delta } = event;
-    const [first, ...rest] = literals.map((literal) => ({
+    const [first, ...rest] = literals.pieces.map((literal) => ({
       ...delta,
       text: JSON.parse(`"${literal}"`) as string,
     }));

@@ -97,9 +97,9 @@ export class CallAssembly {
   }
 
   /** Fragments known to be nothing but more text of a call, while no other call waits. */
-  more(call: number, text: string, literals: Literals, emit: CallEvents): void {
+  more(call: number, literals: Literals, emit: CallEvents): void {
     const slot = this.#slots[call];
-    if (slot !== undefined) this.#add(slot, text, emit, literals);
+    if (slot !== undefined) this.#add(slot, literals.of, emit, literals);
   }
 
   /** The choice is over: begins calls that never had arguments, or waited for others. */

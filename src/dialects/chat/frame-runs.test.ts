@@ -36,7 +36,8 @@ function runsIn(frames: readonly Fields[]): string[] {
   const reader = readEvents({ newId: (prefix) => prefix, frames: false });
   const runs: string[] = [];
   const emit = (event: Event): void => {
-    if ("literals" in event && event.literals !== undefined) runs.push(event.literals.join("|"));
+    if ("literals" in event && event.literals !== undefined)
+      runs.push(event.literals.pieces.join("|"));
   };
   for (const frame of frames) {
     const data = JSON.stringify(frame);

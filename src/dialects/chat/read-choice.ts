@@ -78,9 +78,9 @@ export class ChoiceReader {
   }
 
   /** Takes frames that are known to bring nothing but more text. */
-  more(delta: Delta, { text, literals }: Run, emit: Emit<Event>): void {
-    if (delta.type === "call-delta") this.#calls.more(delta.call, text, literals, emit);
-    else emit({ ...delta, text, literals });
+  more(delta: Delta, { literals }: Run, emit: Emit<Event>): void {
+    if (delta.type === "call-delta") this.#calls.more(delta.call, literals, emit);
+    else emit({ ...delta, text: literals.of, literals });
   }
 
   /** The answer is over without a `finish_reason` of this choice. */

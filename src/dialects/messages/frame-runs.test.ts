@@ -81,7 +81,7 @@ it("gives a run as one delta and one frame", () => {
   const wire = others.map((data) => `event: content_block_delta\ndata: ${data}\n\n`).join("");
   expect(reader.run?.(wire, 0, emit)).toBe(wire.length);
   expect(events.slice(-2)).toMatchObject([
-    { type: "text-delta", choice: 0, text: "cd", literals: ["c", "d"] },
+    { type: "text-delta", choice: 0, text: "cd", literals: { of: "cd", pieces: ["c", "d"] } },
     { type: "frame", run: wire },
   ]);
 });

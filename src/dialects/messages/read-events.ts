@@ -99,7 +99,7 @@ class MessagesReader implements EventReader {
     this.#emit = emit;
     this.#forwardable = raw.type === "content_block_delta";
     this.#runs.begin(run);
-    delta[field] = run.text;
+    delta[field] = run.literals.of;
     this.#read("content_block_delta", raw);
     const forwardable = this.#forwardable;
     if (this.#frames) emit({ type: "frame", data: "", run: text.slice(at, run.end), forwardable });

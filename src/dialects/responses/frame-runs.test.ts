@@ -93,7 +93,7 @@ describe("frames that are read in runs", () => {
     );
     expect(reader.run?.(wire.join(""), 0, emit)).toBe(wire.join("").length);
     expect(events.slice(-2)).toMatchObject([
-      { type: "text-delta", choice: 0, text: 'c"', literals: ["c", '\\"'] },
+      { type: "text-delta", choice: 0, text: 'c"', literals: { of: 'c"', pieces: ["c", '\\"'] } },
       { type: "frame", run: wire.join(""), forwardable: true, sequence: 5 },
     ]);
   });

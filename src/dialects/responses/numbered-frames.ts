@@ -26,10 +26,10 @@ export function numberedFrames(): NumberedFrames {
       if (out !== discard) out(`${frameHead(type, fields)},"sequence_number":${number}}\n\n`);
     },
     writeDelta(head, pieces, tail) {
-      if (out === discard) return void (sequence += pieces.literals?.length ?? 1);
+      const literals = literalsOf(pieces);
+      if (out === discard) return void (sequence += literals.length);
       let frames = "";
-      for (const literal of literalsOf(pieces))
-        frames += `${head}"${literal}"${tail}${sequence++}}\n\n`;
+      for (const literal of literals) frames += `${head}"${literal}"${tail}${sequence++}}\n\n`;
       out(frames);
     },
     resumeAt(next) {

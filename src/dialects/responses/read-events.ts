@@ -106,8 +106,8 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#forwardable = raw.type === type;
     this.#runs.begin(run);
-    raw.delta = run.text;
-    const count = run.literals.length;
+    raw.delta = run.literals.of;
+    const count = run.literals.pieces.length;
     const sequence = this.#count(
       raw.sequence_number === undefined ? undefined : Number(this.#sequence) + count,
       count,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { FrameRuns, type Hole } from "./frame-runs.ts";
+import { asNextParagraph, FrameRuns, literalsOf, type Hole } from "./frame-runs.ts";
 
 const frame = (content: string, more: Fields = {}): Fields => ({
   id: "x",
@@ -20,7 +20,7 @@ function learned(data: string, ...holes: Hole[]): FrameRuns {
 }
 const wire = (...frames: string[]): string => frames.map((data) => `data: ${data}\n\n`).join("");
 const fit = (runs: FrameRuns, ...frames: string[]): string | undefined =>
-  runs.take(wire(...frames), 0)?.text;
+  runs.take(wire(...frames), 0)?.literals.of;
 
 describe("a stencil", () => {
   const good = JSON.stringify(frame("a"));
@@ -64,7 +64,7 @@ describe("a stencil", () => {
   it("is of frames with the same event name", () => {
     const runs = new FrameRuns();
     runs.learn(good, "delta", [text]);
-    expect(runs.take(`event: delta\ndata: ${good}\n\n`, 0)?.text).toBe("a");
+    expect(runs.take(`event: delta\ndata: ${good}\n\n`, 0)?.literals.of).toBe("a");
     expect(runs.take(`event: other\ndata: ${good}\n\n`, 0)).toBeUndefined();
     expect(runs.take(wire(good), 0)).toBeUndefined();
   });
@@ -79,35 +79,46 @@ describe("a run of frames", () => {
     const start = ": comment\n\n";
     const run = runs.take(`${start}${said("Hel", "lo")}data: [DONE]\n\n`, start.length);
     expect(run).toEqual({
-      text: "Hello",
-      literals: ["Hel", "lo"],
+      literals: { of: "Hello", pieces: ["Hel", "lo"] },
       end: start.length + said("Hel", "lo").length,
     });
   });
 
   it("ends at a frame that is not all there", () => {
-    expect(runs.take(said("Hel", "lo").slice(0, -1), 0)?.literals).toEqual(["Hel"]);
+    expect(runs.take(said("Hel", "lo").slice(0, -1), 0)?.literals.pieces).toEqual(["Hel"]);
   });
 
   it("has its pieces as they are written here", () => {
     const escaped = wire(JSON.stringify(frame("@")).replace("@", "\\u00e9\\/\\u000a\\n\\\\u"));
-    expect(runs.take(escaped, 0)).toMatchObject({ text: "é/\n\n\\u", literals: ["é/\\n\\n\\\\u"] });
+    expect(runs.take(escaped, 0)).toMatchObject({
+      literals: { of: "é/\n\n\\u", pieces: ["é/\\n\\n\\\\u"] },
+    });
   });
 
   it("joins a character that two frames share", () => {
     const halves = JSON.stringify(frame("@")).replace("@", "\\ud83d");
     const others = JSON.stringify(frame("@")).replace("@", "\\ude00");
     const run = runs.take(wire(halves, others), 0);
-    expect(run).toMatchObject({ text: "😀", literals: ["\\ud83d", "\\ude00"] });
+    expect(run).toMatchObject({ literals: { of: "😀", pieces: ["\\ud83d", "\\ude00"] } });
   });
 
   it("counts on numbers without gaps", () => {
     const numbered = (n: number): string => JSON.stringify(frame("a", { n }));
     const runs = learned(numbered(7), text, number);
     const frames = wire(numbered(8), numbered(9), numbered(10), numbered(12));
-    expect(runs.take(frames, 0, 8)?.literals).toHaveLength(3);
+    expect(runs.take(frames, 0, 8)?.literals.pieces).toHaveLength(3);
     expect(runs.take(frames, 0, 9)).toBeUndefined();
   });
+});
+
+it("gives the text of a delta as one piece if a stage has changed it", () => {
+  const literals = { of: "secret", pieces: ["sec", "ret"] };
+  expect(literalsOf({ text: "secret", literals })).toEqual(["sec", "ret"]);
+  expect(literalsOf({ text: '"***"', literals })).toEqual(['\\"***\\"']);
+  expect(asNextParagraph({ text: "secret", literals }).literals?.pieces).toEqual([
+    "\\n\\nsec",
+    "ret",
+  ]);
 });
 
 it("finds its holes in linear time, however often their keys stand in a frame", () => {

@@ -18,8 +18,6 @@ export type Delta = TextDelta | ReasoningDelta | CallDelta;
 
 /** Frames that follow one another, read as one delta. */
 export type Run = {
-  /** Text of all of them. */
-  readonly text: string;
   readonly literals: Literals;
   /** Where the next frame begins. */
   readonly end: number;
@@ -71,7 +69,7 @@ export class FrameRuns {
     this.#events++;
     this.#last = event;
     const run = this.#run;
-    return run !== undefined && isDelta(event) && event.text === run.text
+    return run !== undefined && isDelta(event) && event.text === run.literals.of
       ? { ...event, literals: run.literals }
       : event;
   }
@@ -107,11 +105,8 @@ export class FrameRuns {
     }
     this.#pause = 0;
     this.#rest = 0;
-    return {
-      text: read,
-      literals: hasOtherEscapes(joined) ? literals.map(rewritten) : literals,
-      end,
-    };
+    const pieces = hasOtherEscapes(joined) ? literals.map(rewritten) : literals;
+    return { literals: { of: read, pieces }, end };
   }
 }
 
@@ -162,14 +157,15 @@ function matchFrames(
 export type Pieces = { readonly text: string; readonly literals?: Literals | undefined };
 
 /** The pieces of a text as JSON strings without quotes: writers write a frame for each. */
-export const literalsOf = ({ text, literals }: Pieces): Literals =>
-  literals ?? [JSON.stringify(text).slice(1, -1)];
+export const literalsOf = ({ text, literals }: Pieces): readonly string[] =>
+  literals?.of === text ? literals.pieces : [JSON.stringify(text).slice(1, -1)];
 
 /** A piece of reasoning that begins another paragraph, for dialects with one text of reasoning. */
-export const asNextParagraph = ({ text, literals }: Pieces): Pieces => ({
-  text: `\n\n${text}`,
-  literals: literals?.map((literal, at) => (at === 0 ? `\\n\\n${literal}` : literal)),
-});
+export function asNextParagraph(said: Pieces): Pieces {
+  const text = `\n\n${said.text}`;
+  const [first = "", ...others] = literalsOf(said);
+  return { text, literals: { of: text, pieces: [`\\n\\n${first}`, ...others] } };
+}
 
 /** Where the quote stands that closes the string that begins at `at`; -1 if there is none. */
 function literalEnd(text: string, at: number): number {
