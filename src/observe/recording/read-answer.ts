@@ -161,8 +161,10 @@ export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] 
   const sse = sseReader(
     (text, event, partial) =>
       void frames.push({ type: "frame", event, data: valueOf(text), text, chunk, partial }),
-    undefined,
-    (text) => void frames.push({ type: "comment", data: text, text, chunk, partial: false }),
+    {
+      onComment: (text) =>
+        void frames.push({ type: "comment", data: text, text, chunk, partial: false }),
+    },
   );
   for (const [at, text] of texts.entries()) {
     chunk = at;
