@@ -22,7 +22,7 @@ export function readStream(reader: EventReader, slices: readonly string[], runs:
 }
 
 /** The same events as the reader gives if it reads frame by frame. */
-export function expandRuns(events: readonly Event[]): Event[] {
+function expandRuns(events: readonly Event[]): Event[] {
   const all: Event[] = [];
   let waiting: Event[] = [];
   for (const event of events) {
