@@ -237,7 +237,7 @@ const mostLines: Readonly<Record<string, number>> = {
   turn: 1879,
   diagnostics: 201,
   schema: 649,
-  stream: 2130,
+  stream: 2107,
   tools: 6615,
   profiles: 1720,
   dialects: 13351,
