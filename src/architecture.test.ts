@@ -240,7 +240,7 @@ const mostLines: Readonly<Record<string, number>> = {
   stream: 2107,
   tools: 6615,
   profiles: 1720,
-  dialects: 13351,
+  dialects: 13354,
   upstreams: 6810,
   agent: 2550,
   history: 7010,

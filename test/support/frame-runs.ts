@@ -51,12 +51,9 @@ function expandRuns(events: readonly Event[]): Event[] {
       continue;
     }
     const { literals, ...delta } = event;
-    const [first, ...rest] = literals.pieces.map((literal) => ({
-      ...delta,
-      text: JSON.parse(`"${literal}"`) as string,
-    }));
-    if (first !== undefined) all.push(first);
-    waiting = rest;
+    for (const literal of literals.pieces)
+      waiting.push({ ...delta, text: JSON.parse(`"${literal}"`) as string });
+    all.push(...waiting.splice(0, 1));
   }
   return [...all, ...waiting];
 }

@@ -107,7 +107,7 @@ class MessagesReader implements EventReader {
   }
 
   #learn(data: string, name: string | undefined, raw: Fields): void {
-    const delta = fieldsOf(raw.delta) as Record<string, unknown> | undefined;
+    const delta: Record<string, unknown> | undefined = fieldsOf(raw.delta);
     const field = textFields.get(delta?.type);
     const said = this.#runs.onlyDelta();
     if (delta === undefined || field === undefined || said === undefined) return;

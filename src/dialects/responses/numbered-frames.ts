@@ -27,9 +27,12 @@ export function numberedFrames(): NumberedFrames {
     },
     writeDelta(head, pieces, tail) {
       const literals = literalsOf(pieces);
-      if (out === discard) return void (sequence += literals.length);
+      const first = sequence;
+      sequence += literals.length;
+      if (out === discard) return;
       let frames = "";
-      for (const literal of literals) frames += `${head}"${literal}"${tail}${sequence++}}\n\n`;
+      for (const [at, literal] of literals.entries())
+        frames += `${head}"${literal}"${tail}${first + at}}\n\n`;
       out(frames);
     },
     resumeAt(next) {
