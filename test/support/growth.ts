@@ -1,3 +1,20 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+/** Work of a given size, by what it does. */
+export type Works = Readonly<Record<string, (size: number) => Promise<void>>>;
+
+/**
+ * The growth of each of the `works` that a module exports: how much more the step from 2n to 4n
+ * costs than the step from n to 2n, in blocks of `src` that V8 executes. It is 2 if work is linear
+ * and 4 if it is quadratic. What work costs at any size cancels out.
+ */
+export function growths(module: URL): Readonly<Record<string, number>> {
+  const script = fileURLToPath(new URL("./count-work.ts", import.meta.url));
+  const told = execFileSync(process.execPath, [script, module.href], { encoding: "utf8" });
+  return JSON.parse(told) as Readonly<Record<string, number>>;
+}
+
 type Work = () => unknown;
 
 async function timeOf(work: Work): Promise<number> {
@@ -8,7 +25,6 @@ async function timeOf(work: Work): Promise<number> {
 
 /** So many tries are enough for the least time of either to be that of its work alone. */
 const MOST_ROUNDS = 40;
-const LEAST_ROUNDS = 3;
 
 /**
  * How many times as long one work takes as another, by the least time of each.
@@ -22,7 +38,7 @@ export async function timesAsLong(long: Work, short: Work, enough: number): Prom
   for (let round = 0; round < MOST_ROUNDS; round++) {
     leastLong = Math.min(leastLong, await timeOf(long));
     leastShort = Math.min(leastShort, await timeOf(short));
-    if (round >= LEAST_ROUNDS && leastLong < enough * leastShort) break;
+    if (leastLong < enough * leastShort) break;
   }
   return leastLong / leastShort;
 }
