@@ -190,8 +190,8 @@ async function answerOf(gateway: BurstGateway, back: Back, asking: Asking): Prom
 type Answered = { readonly told: unknown; readonly bytes: string; readonly straight: boolean };
 
 /** Frames and bodies that are forwarded are the upstream's own. */
-const isOwn = (asking: Asking, row: Row, back: Back, { straight }: Answered): boolean =>
-  straight || (back === "chat" && isUnordered(asking, row));
+const isOwn = (asking: Asking, row: Row, back: Back, answer: Answered | undefined): boolean =>
+  answer?.straight === true || (back === "chat" && isUnordered(asking, row));
 
 /** A whole chat body has its text in one place, wherever it was said; a response has it where it was said. */
 const isUnordered = ({ door, stream, output }: Asking, { stop, suppressTail }: Row): boolean =>
@@ -202,16 +202,20 @@ describe.skipIf(missing)("the same burst from codex, from chat and from response
   beforeAll(async () => void (gateway = await openBurstGateway()));
   afterAll(() => gateway.close());
 
-  it.each(rows)(
+  it.each(rows.map((row, at) => ({ ...row, at })))(
     "is the same to a client: $burst max=$max stop=$stop dedup=$dedup tail=$suppressTail",
-    async (row) => {
+    async ({ at, ...row }) => {
       gateway.rule(rulesOf(row));
       gateway.playing = playedIn(row);
+      // Codex takes 30 ms of CPU for a turn: each row asks it in two ways, four rows in all eight.
+      const askingCodex = askings.filter((_, nth) => nth % 4 === at % 4);
       const before = backs.map((back) => gateway.models[back].requests.length);
       const answers = await Promise.all(
         askings.map(async (asking) => ({
           asking,
-          codex: await answerOf(gateway, "codex", asking),
+          codex: askingCodex.includes(asking)
+            ? await answerOf(gateway, "codex", asking)
+            : undefined,
           others: await Promise.all(
             upstreamDialects.map(async (back) => ({
               back,
@@ -220,22 +224,28 @@ describe.skipIf(missing)("the same burst from codex, from chat and from response
           ),
         })),
       );
-      for (const { asking, codex, others } of answers)
+      for (const { asking, codex, others } of answers) {
+        const [first] = others;
+        const same = codex ?? first?.answer;
+        const isFree = codex === undefined && isOwn(asking, row, "chat", first?.answer);
         for (const { back, answer } of others) {
-          const bytes = isOwn(asking, row, back, answer) ? codex.bytes : answer.bytes;
+          const bytes = isFree || isOwn(asking, row, back, answer) ? same?.bytes : answer.bytes;
           expect({ back, asking, told: answer.told, bytes }).toEqual({
             back,
             asking,
-            told: codex.told,
-            bytes: codex.bytes,
+            told: same?.told,
+            bytes: same?.bytes,
           });
         }
-      for (const [at, back] of backs.entries()) {
+      }
+      for (const [nth, back] of backs.entries()) {
         const heard = gateway.models[back].requests
-          .slice(before[at])
+          .slice(before[nth])
           .filter(({ method }) => method === "POST");
         await Promise.all(heard.map((one) => one.closed));
-        expect(heard.map((one) => one.abandoned())).toEqual(askings.map(() => row.stop !== "off"));
+        expect(heard.map((one) => one.abandoned())).toEqual(
+          (back === "codex" ? askingCodex : askings).map(() => row.stop !== "off"),
+        );
       }
     },
   );

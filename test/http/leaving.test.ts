@@ -109,7 +109,8 @@ describe("many clients", () => {
     await abandon(200, served);
     await abandon(200, served);
     await until(() => upstream.connections() === 0);
-    expect((await heapBytes()) - before).toBeLessThan(6 * MEGABYTE);
+    // The test itself keeps about 14 kB of a turn; a turn that is not let go of holds far more.
+    expect((await heapBytes()) - before).toBeLessThan(8 * MEGABYTE);
     expect(served.turns().filter(({ outcome }) => outcome === "left")).toHaveLength(600);
     const metrics = await (await fetch(`${served.url}/metrics`)).text();
     expect(metrics).toMatch(/^patchbay_turns_running 0$/m);

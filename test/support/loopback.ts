@@ -28,7 +28,10 @@ export async function loopback(listener: RequestListener): Promise<Loopback> {
 
 /** Waits for something that happens elsewhere in this process, without naming a time. */
 export async function until(what: () => boolean): Promise<void> {
-  while (!what()) await new Promise((resolve) => setImmediate(resolve));
+  for (let looks = 0; !what(); looks++)
+    // Looks at once again for as long as it may be a matter of the event loop, then leaves the CPU
+    // to what it waits for.
+    await new Promise((resolve) => (looks < 50 ? setImmediate(resolve) : setTimeout(resolve, 2)));
 }
 
 /** Waits until a count has stood still for a while. */
