@@ -27,7 +27,7 @@ type Turn = () => Promise<void>;
 
 const WARM_TURNS = 40;
 const COUNTED_TURNS = 5;
-const MEASURED_TURNS = 60;
+const MEASURED_TURNS = 30;
 const sources = new URL("../src/", import.meta.url).href;
 
 /** Calls of each function of `src` while a turn runs. */

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { builtinDialects } from "../../src/dialects/registry.ts";
-import { ask, doors } from "../support/client.ts";
+import { ask } from "../support/client.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
@@ -45,10 +44,12 @@ const responses = (): Body => ({
   ],
 });
 
-/** What one dialect asks is written for another. */
-const pairs = doors.flatMap((door) =>
-  builtinDialects.upstreams.flatMap(({ name }) => (name === door ? [] : [[door, name] as const])),
-);
+/** What one dialect asks is written for another: each is read once, and each is written once. */
+const pairs = [
+  ["chat", "responses"],
+  ["chat", "messages"],
+  ["responses", "chat"],
+] as const;
 
 it.each(pairs)(
   "100,000 flat calls of a %s client are not nested too deep (%s upstream)",

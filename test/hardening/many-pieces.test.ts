@@ -49,25 +49,25 @@ describe("a request that is made of too much is refused with the count, the limi
     param,
     message: /has \d+ JSON values in one place, .* 50000;.*`server\.counts\.values_each`/,
   });
-  const junk = `{"a":[${many(200_000, () => "1")}]}`;
+  const junk = `{"a":[${many(60_000, () => "1")}]}`;
 
   it.each([
     [
       "/v1/chat/completions",
-      `{"model":"m","messages":[${HI}],"tools":[${many(400_000, chatTool)}]}`,
+      `{"model":"m","messages":[${HI}],"tools":[${many(60_000, chatTool)}]}`,
       tools,
     ],
     [
       "/v1/chat/completions",
-      `{"model":"m","messages":[${many(200_000, () => HI)}]}`,
+      `{"model":"m","messages":[${many(60_000, () => HI)}]}`,
       items("messages"),
     ],
     ["/v1/chat/completions", `{"model":"m","messages":[${HI}],"x":${junk}}`, values("x")],
-    ["/v1/responses", `{"model":"m","input":"Hi","tools":[${many(600_000, tool)},7]}`, tools],
-    ["/v1/responses", `{"model":"m","input":[${many(200_000, () => HI)}]}`, items("input")],
+    ["/v1/responses", `{"model":"m","input":"Hi","tools":[${many(60_000, tool)},7]}`, tools],
+    ["/v1/responses", `{"model":"m","input":[${many(60_000, () => HI)}]}`, items("input")],
     [
       "/v1/messages",
-      `{"model":"m","max_tokens":9,"messages":[${HI}],"tools":[${many(200_000, claudeTool)}]}`,
+      `{"model":"m","max_tokens":9,"messages":[${HI}],"tools":[${many(60_000, claudeTool)}]}`,
       tools,
     ],
     [
@@ -75,20 +75,20 @@ describe("a request that is made of too much is refused with the count, the limi
       `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[${many(60_000, () => '{"type":"text"}')}]}]}`,
       values("messages[0]"),
     ],
-    ["/v1/plan", `{"model":"m","messages":[${HI}],"tools":[${many(200_000, chatTool)}]}`, tools],
-    ["/v1/plan", `{"model":"m","input":[${many(200_000, () => HI)}]}`, items("input")],
+    ["/v1/plan", `{"model":"m","messages":[${HI}],"tools":[${many(60_000, chatTool)}]}`, tools],
+    ["/v1/plan", `{"model":"m","input":[${many(60_000, () => HI)}]}`, items("input")],
     [
       "/v1/messages/count_tokens",
-      `{"model":"m","messages":[${many(200_000, () => HI)}]}`,
+      `{"model":"m","messages":[${many(60_000, () => HI)}]}`,
       items("messages"),
     ],
     [
       "/v1/responses/input_tokens",
-      `{"model":"m","input":[${many(200_000, () => HI)}]}`,
+      `{"model":"m","input":[${many(60_000, () => HI)}]}`,
       items("input"),
     ],
-    ["/v1/responses/compact", `{"model":"m","input":[${many(200_000, () => HI)}]}`, items("input")],
-    ["/v1/conversations", `{"items":[${many(200_000, () => HI)}]}`, items("items")],
+    ["/v1/responses/compact", `{"model":"m","input":[${many(60_000, () => HI)}]}`, items("input")],
+    ["/v1/conversations", `{"items":[${many(60_000, () => HI)}]}`, items("items")],
     [
       "/v1/conversations/conv_1/items",
       `{"items":[{"type":"message","role":"user","content":${junk}}]}`,
@@ -106,7 +106,7 @@ describe("a request that is made of too much is refused with the count, the limi
   });
 
   it("packed as well", async () => {
-    const body = `{"model":"m","messages":[${HI}],"tools":[${many(400_000, chatTool)}]}`;
+    const body = `{"model":"m","messages":[${HI}],"tools":[${many(60_000, chatTool)}]}`;
     const packed = new Uint8Array(gzipSync(body));
     const response = await post(await gateway(), "/v1/chat/completions", packed, {
       "content-encoding": "gzip",

@@ -30,8 +30,8 @@ describe.each([
         sent++;
         expect(refusalOf(body)).toBeUndefined();
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
-    expect(sent).toBeGreaterThan(75);
+    expect(sent).toBeGreaterThan(30);
   });
 });

@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { missing } from "../codex/codex.ts";
+import { compileCache } from "../support/compile-cache.ts";
 
 const here = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
@@ -20,6 +21,7 @@ it.skipIf(missing)(
         encoding: "utf8",
         input: "",
         env: {
+          ...compileCache,
           PATH: [here("node_modules/.bin"), dirname(process.execPath), process.env["PATH"]].join(
             delimiter,
           ),

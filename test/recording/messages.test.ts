@@ -25,7 +25,7 @@ describe("masked streams of Messages", () => {
         expect(masked.map(({ length }) => length)).toEqual(chunks.map(({ length }) => length));
         expect(shapes(eventsOf("messages", masked))).toEqual(shapes(eventsOf("messages", chunks)));
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 
@@ -145,7 +145,7 @@ describe.each(["masked", "full"] as const)("a recorded turn (%s)", (content) => 
             expect(outcome).toEqual({ difference: undefined, ours: undefined });
           },
         ),
-        { numRuns: 60 },
+        { numRuns: 20 },
       );
     },
     60_000,
@@ -166,7 +166,7 @@ describe.each(["masked", "full"] as const)("a recorded turn (%s)", (content) => 
           const outcome = await gateway.turn("messages", stream, ({ body }) => answer(body, say));
           expect(outcome).toEqual({ difference: undefined, ours: undefined });
         }),
-        { numRuns: 30 },
+        { numRuns: 12 },
       );
     },
     60_000,
