@@ -228,6 +228,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     watch: workWatch(() => config.server.block_budget_ms, made.report),
     keys: keyring(config.server.keys, made.runtime.sha256),
     upstreams: openUpstreams(config, made, before),
+    modelRoutes: new Map(),
     retired: before?.retired ?? new Set(),
     waiting: waitingAfter(before),
     readBody: before?.readBody ?? bodyReader(),

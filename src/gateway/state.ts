@@ -17,6 +17,7 @@ import type { Exchange } from "./http/exchange.ts";
 import type { SealBox } from "./history/seal-box.ts";
 import type { TenantLimits } from "./http/tenant-limits.ts";
 import type { HeldMemory, TurnMemory } from "./http/budget.ts";
+import type { ModelRoute } from "./run/select.ts";
 import type { RunningTurns } from "./run/running-turns.ts";
 import type { Users } from "./upstreams.ts";
 import type { WorkWatch } from "./http/work-watch.ts";
@@ -33,6 +34,8 @@ export type GatewayState = OpenPlatform & {
   /** The keys that let a request in, and their tenants. */
   readonly keys: Keyring;
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** What it makes of model names. */
+  readonly modelRoutes: Map<string, ModelRoute>;
   /** Those of former configurations that have not closed yet. */
   readonly retired: Set<Upstream>;
   /** Counts the requests that wait before they ask an upstream: for the store, or for a count. */

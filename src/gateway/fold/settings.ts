@@ -56,7 +56,8 @@ export function disclosureFor(
   return { mode: asked, thresholds: { tools, bytes }, rounds };
 }
 
-function modeIn(header: string): DisclosureMode {
+/** The mode that a header names. */
+export function modeIn(header: string): DisclosureMode {
   const word = header.trim().toLowerCase();
   const known = disclosureModes.find((one) => one === word);
   if (known !== undefined) return known;

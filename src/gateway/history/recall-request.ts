@@ -1,4 +1,3 @@
-import { modelProfile } from "../../profiles/models.ts";
 import { toolsetOf } from "../../tools/plan/toolset.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { isLong, type Rest } from "../http/steps.ts";
@@ -6,8 +5,8 @@ import { onceReady } from "../http/read-body.ts";
 import { foldTools } from "../fold/fold.ts";
 import { mayFold } from "../fold/needs-folding.ts";
 import type { RequestContext } from "../state.ts";
-import { listsFor, selectChain } from "../run/select.ts";
-import { disclosureSettings } from "../http/turn-headers.ts";
+import { listsFor, routeFor } from "../run/select.ts";
+import { turnOptions } from "../http/turn-headers.ts";
 import { inConversation } from "./conversation.ts";
 import { openSeals } from "./open-seals.ts";
 import { type ReadBody, recall, type Recalled } from "./recall.ts";
@@ -53,9 +52,9 @@ const release = ({ conversation }: Recalled): Promise<void> | undefined => conve
 async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promise<void> {
   const { state } = context;
   try {
-    const [{ upstream, model }] = selectChain(turn.model, state.config, state.upstreams);
-    const profile = modelProfile(upstream.profile, model);
-    const settings = disclosureSettings(context, turn);
+    const route = routeFor(state, turn.model);
+    const [{ profile }] = route.chain;
+    const settings = turnOptions(context, route).disclosure;
     toolsetOf(turn, profile);
     await rest();
     if (mayFold(turn, [profile], settings)) foldTools(turn, profile, settings);

@@ -1,5 +1,4 @@
 import type { Weigh } from "../../history/store.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Turn } from "../../turn/turn.ts";
@@ -9,12 +8,12 @@ import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
 import { prepareRound, type Asked } from "../run/round.ts";
-import { selectChain } from "../run/select.ts";
+import { routeFor, selectChain } from "../run/select.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
 import { decoded } from "./model-routes.ts";
 import { withBody } from "./read-body.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
-import { disclosureSettings, isStrict, rulesFor } from "./turn-headers.ts";
+import { turnOptions } from "./turn-headers.ts";
 
 /** The plan of a past turn of a tenant's, as JSON: by the id of its answer or, while it is recent, of its request. */
 export async function findPlan(
@@ -44,7 +43,7 @@ export function planTurn(
   asked: Asked & { readonly disclosure: DisclosureSettings },
 ): PlanPreview {
   const [link] = selectChain(turn.model, config, upstreams);
-  const profile = modelProfile(link.upstream.profile, link.model);
+  const { profile } = link;
   const stage = disclosureStage(turn, [profile], asked.disclosure);
   const report = reportPlan(planRecord(prepareRound(turn, link, { ...asked, stage }), asked));
   return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
@@ -56,13 +55,8 @@ export function servePlan(context: RequestContext): void | Promise<void> {
   return withBody(context, (body) => {
     const asked = { dialect: state.dialects.doorFor(body), body, readOnly: true } as const;
     return recallRequest(context, asked, ({ turn, referring, sealOwner }) => {
-      const wanted = {
-        referring,
-        strict: isStrict(context),
-        rules: rulesFor(context),
-        sealOwner,
-        disclosure: disclosureSettings(context, turn),
-      };
+      const options = turnOptions(context, routeFor(state, turn.model));
+      const wanted = { ...options, referring, sealOwner };
       sendJson(context, 200, planTurn(turn, state, wanted));
     });
   });

@@ -20,6 +20,11 @@ type Kept = { readonly answer: KeptAnswer; readonly before: Kept | undefined };
 /** What all sessions of a tenant are remembered within. */
 type SessionShare = { readonly budget: BodyBudget; readonly tenant: Tenant };
 
+type SessionState = {
+  readonly store: Store;
+  readonly config: { readonly server: { readonly body_limit: number } };
+};
+
 /**
  * What a WebSocket remembers of its turns: the answers that its client does not
  * want stored can be continued on the same connection, and nowhere else.
@@ -63,9 +68,10 @@ export class Session {
     };
   }
 
-  /** A turn begins. */
-  begin(): void {
+  /** The state of a gateway as the next turn on this connection sees it. */
+  stateOver<State extends SessionState>(state: State): State {
     this.#continued = undefined;
+    return { ...state, store: this.over(state.store, state.config.server.body_limit) };
   }
 
   /**

@@ -4,7 +4,7 @@ import { inputTokens } from "../../upstreams/tokens.ts";
 import type { Recalled } from "../history/recall.ts";
 import { prepareRound } from "../run/round.ts";
 import type { RequestContext } from "../state.ts";
-import { selectChain } from "../run/select.ts";
+import { routeFor } from "../run/select.ts";
 import { sendJson } from "./send-json.ts";
 
 /** A count, and whether the upstream made it. */
@@ -28,7 +28,7 @@ async function count(
   { turn, sealOwner }: Recalled,
 ): Promise<Count> {
   // A model that nobody has is refused here as it would be with the request itself.
-  const [link] = selectChain(turn.model, state.config, state.upstreams);
+  const [link] = routeFor(state, turn.model).chain;
   try {
     const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
     const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });

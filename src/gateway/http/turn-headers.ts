@@ -8,45 +8,67 @@ import { agentOf, runIdOf } from "../../observe/agent.ts";
 import type { TurnSource } from "../../observe/happening.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import { DISCLOSURE_HEADER, disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
+import { DISCLOSURE_HEADER, modeIn, type DisclosureSettings } from "../fold/settings.ts";
 import type { Round } from "../run/round.ts";
 import { outputModes } from "../run/rules.ts";
-import type { GatewayState } from "../state.ts";
+import type { ModelRoute } from "../run/select.ts";
+import type { GatewayState, RequestContext } from "../state.ts";
 import { toolBytes } from "../fold/bytes.ts";
 import type { Runtime } from "../platform.ts";
 import { headerOf, hex } from "./admission.ts";
 import type { Exchange } from "./exchange.ts";
 
-type RequestContext = { readonly state: GatewayState; readonly exchange: Exchange };
+type Asking = { readonly state: GatewayState; readonly exchange: Pick<Exchange, "headers"> };
 
-export const disclosureSettings = (
-  { state, exchange }: RequestContext,
-  { model }: Turn,
-): DisclosureSettings =>
-  disclosureFor(
-    state.config.tools.disclosure,
-    model,
-    headerOf(exchange.headers, DISCLOSURE_HEADER),
-  );
+/** What the configuration, or a header of the request, decides about a turn. */
+export type TurnOptions = {
+  /** The gateway's rules for calls. */
+  readonly rules: CallRules;
+  /** Refuses requests that would not arrive whole. */
+  readonly strict: boolean;
+  readonly disclosure: DisclosureSettings;
+};
 
-export function isStrict({ state, exchange }: RequestContext): boolean {
+/** The options of one request; its headers are looked at only if one has the prefix of ours. */
+export function turnOptions(
+  { state, exchange: { headers } }: Asking,
+  { disclosure }: Pick<ModelRoute, "disclosure">,
+): TurnOptions {
+  const { rules, config } = state;
+  for (const name in headers)
+    if (name.startsWith("x-p"))
+      return {
+        rules: rulesIn(headers, rules),
+        strict: strictIn(headers) || config.tools.strict,
+        disclosure: disclosureIn(headers, disclosure),
+      };
+  return { rules, strict: config.tools.strict, disclosure };
+}
+
+function strictIn(headers: Exchange["headers"]): boolean {
   const param = "x-patchbay-strict";
-  const value = headerOf(exchange.headers, param) ?? "";
-  if (value === "") return state.config.tools.strict;
+  const value = headerOf(headers, param) ?? "";
   if (/^(?:true|1|yes|on)$/i.test(value)) return true;
-  if (/^(?:false|0|no|off)$/i.test(value)) return state.config.tools.strict;
+  if (/^(?:|false|0|no|off)$/i.test(value)) return false;
   throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
 }
 
-/** The gateway's rules for calls; how they are shown may be chosen for one request. */
-export function rulesFor({ state, exchange }: RequestContext): CallRules {
+function rulesIn(headers: Exchange["headers"], rules: CallRules): CallRules {
   const param = "x-proxy-output-mode";
-  const value = headerOf(exchange.headers, param) ?? "";
-  if (value === "") return state.rules;
+  const value = headerOf(headers, param) ?? "";
+  if (value === "") return rules;
   const output = outputModes.get(value.trim().toLowerCase());
-  if (output !== undefined) return { ...state.rules, output };
+  if (output !== undefined) return { ...rules, output };
   const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
   throw new Fault("request.invalid", message, { param });
+}
+
+function disclosureIn(
+  headers: Exchange["headers"],
+  settings: DisclosureSettings,
+): DisclosureSettings {
+  const value = headerOf(headers, DISCLOSURE_HEADER) ?? "";
+  return value === "" ? settings : { ...settings, mode: modeIn(value) };
 }
 
 type TurnHead = {
@@ -84,22 +106,16 @@ const headerText = (text: string): string =>
 
 const PLAIN_TEXT = /^[\x20-\x7e]{0,256}$/;
 
-type Sha256 = Runtime["sha256"];
-
 /** Where a turn comes from, by the head of its request. */
 export const turnSource = (
-  { headers, body }: Pick<Exchange, "headers" | "body">,
-  {
-    tenant,
-    turn,
-    sha256,
-  }: { readonly tenant: Tenant; readonly turn: Turn; readonly sha256: Sha256 },
+  { state, exchange: { headers, body }, tenant }: RequestContext,
+  { tools }: Turn,
 ): TurnSource => ({
   tenant,
   agent: agentOf(headers),
-  run: runOf(headers, tenant, sha256),
+  run: runOf(headers, tenant, state.runtime.sha256),
   requestBytes: bytesOf(headers, body),
-  toolBytes: turn.tools.length === 0 ? 0 : declaredBytes(turn.tools),
+  toolBytes: tools.length === 0 ? 0 : declaredBytes(tools),
 });
 
 const declaredBytes = memoizeByIdentity((tools: readonly Tool[]): number => toolBytes(tools));
@@ -111,20 +127,24 @@ function bytesOf(headers: Exchange["headers"], body: string): number {
   return length === undefined ? body.length : Number(length);
 }
 
-/** Runs send the same id for hours. */
+/** Digests of the ids of runs: each run sends its id for hours. */
 const digests = new Map<string, string>();
-const MOST_DIGESTS = 1000;
+const MAX_DIGESTS = 1000;
 const DIGEST_BYTES = 6;
 
-/** A digest: an agent may put a user's name or a path into the id of its run, and tenants may use the same one. */
-function runOf(headers: Exchange["headers"], tenant: Tenant, sha256: Sha256): string | undefined {
+/** A digest, since an id may hold a user's name or a path, and two tenants may use the same id. */
+function runOf(
+  headers: Exchange["headers"],
+  tenant: Tenant,
+  sha256: Runtime["sha256"],
+): string | undefined {
   const id = runIdOf(headers);
   if (id === undefined) return undefined;
   const key = `${tenant}\n${id}`;
   let digest = digests.get(key);
   if (digest === undefined) {
     digest = hex(sha256(key).subarray(0, DIGEST_BYTES));
-    if (digests.size >= MOST_DIGESTS) digests.clear();
+    if (digests.size >= MAX_DIGESTS) digests.clear();
     digests.set(key, digest);
   }
   return digest;

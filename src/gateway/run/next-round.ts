@@ -56,7 +56,7 @@ export class RoundPlanner {
     const stage = this.#said === undefined ? run.stage : continuing(run.stage, this.#said);
     const planned = planRound(run.turn, link, run, { stage, first: run.chain[0] });
     run.round = planned;
-    if (run.strict) requireWhole(planned);
+    if (run.options.strict) requireWhole(planned);
     if (!run.generates) run.round = withoutAnswer(planned);
     run.planned();
     if (this.isLast) dropSource(run.turn.body);

@@ -8,7 +8,6 @@ import { Fault } from "../../turn/fault.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Turn } from "../../turn/turn.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import type { Prepared } from "../../upstreams/upstream.ts";
 import { keepsAnswers } from "../history/origin.ts";
 import type { ReferringTurn } from "../history/recall.ts";
@@ -41,7 +40,7 @@ export function planRound(
   { rules, sealOwner, referring }: Omit<Asked, "strict" | "stage">,
   { stage, first = link }: PlanOptions,
 ): Round {
-  const profile = modelProfile(link.upstream.profile, link.model);
+  const { profile } = link;
   const isKept = referring?.upstream === link.upstream.name && keepsAnswers(profile, whole.dialect);
   const own = isKept ? referring.turn : whole;
   const asked = stage?.ask?.(profile, own) ?? own;

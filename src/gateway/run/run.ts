@@ -40,13 +40,13 @@ import type { Reply, TurnRecording } from "../http/exchange.ts";
 import type { TurnPermit } from "../http/tenant-limits.ts";
 import type { RequestContext } from "../state.ts";
 import { toFault } from "../http/to-fault.ts";
-import { turnHeaders } from "../http/turn-headers.ts";
+import { turnHeaders, type TurnOptions, turnSource } from "../http/turn-headers.ts";
 import type { HeldMemory } from "../http/budget.ts";
 import type { GatewayState } from "../state.ts";
 import type { AnswerRecord } from "./answer-record.ts";
 import type { Round } from "./round.ts";
 import type { RunningTurnView } from "./running-turns.ts";
-import { providerOf, type Chain } from "./select.ts";
+import { providerOf, type Chain, type ModelRoute } from "./select.ts";
 import type { ThoughtKeeper } from "./thoughts.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { UsageMeter } from "./usage.ts";
@@ -57,16 +57,11 @@ const MAX_CALLS = 64;
 /** Characters of a listed name: names are the words of clients and models, of any length. */
 const MAX_NAME = 128;
 
-/** What a route that runs a turn decides about it, beside the request. */
-export type RunOptions = {
+/** What decides about a turn beside its request. */
+type Deciding = {
   readonly dialect: DoorDialect;
-  readonly source: TurnSource;
-  readonly chain: Chain;
-  readonly rules: CallRules;
-  /** Refuses requests that would not arrive whole. */
-  readonly strict: boolean;
-  /** False: the turn is planned and stored, and no upstream is asked. */
-  readonly generates: boolean;
+  readonly route: ModelRoute;
+  readonly options: TurnOptions;
 };
 
 /**
@@ -82,14 +77,12 @@ export class Run implements AttemptWatch {
   readonly source: TurnSource;
   readonly chain: Chain;
   readonly rules: CallRules;
-  readonly strict: boolean;
-  readonly generates: boolean;
+  readonly options: TurnOptions;
   readonly sealOwner: Recalled["sealOwner"];
   /** The thread and the conversation that the turn belongs to. */
   readonly thread: ThreadEntry | undefined;
   readonly conversation: HeldConversation | undefined;
   readonly recording: TurnRecording | undefined;
-  readonly memory: HeldMemory;
   /** True if only later requests of the same connection may continue the answer. */
   readonly isPrivate: boolean;
   dialect: DoorDialect;
@@ -105,6 +98,9 @@ export class Run implements AttemptWatch {
   presetId: string | undefined;
   lease: Lease | undefined;
   limits: TurnPermit | undefined;
+  memory: HeldMemory | undefined;
+  /** False: the turn is planned and stored, and no upstream is asked. */
+  generates = true;
   span: TurnSpan | undefined;
   /** What folding the tools came to; undefined if they could not be folded. */
   disclosure: DisclosureFigures | undefined;
@@ -152,30 +148,28 @@ export class Run implements AttemptWatch {
   firstCallMs: number | undefined;
   #roundMs = 0;
 
-  constructor(context: RequestContext, recalled: Recalled, options: RunOptions) {
+  constructor(context: RequestContext, recalled: Recalled, { dialect, route, options }: Deciding) {
     const { state, exchange } = context;
     this.state = state;
     this.requestId = context.requestId;
     this.tenant = context.tenant;
     this.path = context.route.path;
-    this.source = options.source;
-    this.dialect = options.dialect;
-    this.chain = options.chain;
+    this.source = turnSource(context, recalled.turn);
+    this.dialect = dialect;
+    this.chain = route.chain;
+    this.options = options;
     this.rules = options.rules;
-    this.strict = options.strict;
-    this.generates = options.generates;
     this.turn = recalled.turn;
     this.referring = recalled.referring;
     this.added = recalled.added;
     this.sealOwner = recalled.sealOwner;
     this.thread = recalled.thread;
     this.conversation = recalled.conversation;
-    this.memory = context.memory;
     this.reply = exchange.reply;
     this.recording = exchange.recording;
     this.refuse = context.refuse;
     this.isPrivate =
-      exchange.session !== undefined && options.dialect.storage?.isWanted(recalled.turn) !== true;
+      exchange.session !== undefined && dialect.storage?.isWanted(recalled.turn) !== true;
     this.usage = new UsageMeter(this);
     this.startedMs = state.clock.now();
     this.startedAt = state.clock.date();
@@ -261,10 +255,16 @@ export class Run implements AttemptWatch {
     return this.dialect.writeAnswer(answer, this.turn, silent);
   }
 
+  /** Takes over the memory of the request, and counts as a user of its upstreams. */
+  enter(memory: HeldMemory): void {
+    this.memory = memory.handOver();
+    for (const { users } of this.chain) users.count++;
+  }
+
   /** Gives back what the turn held: its upstreams, its memory, its tenant's limits. */
   leave(): void {
     for (const { users } of this.chain) if (--users.count === 0) users.left();
-    this.memory.release();
+    this.memory?.release();
     this.limits?.leave(this.tokens);
   }
 

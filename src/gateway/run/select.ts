@@ -1,43 +1,35 @@
 import { nearestFew } from "../../diagnostics/nearest.ts";
-import { isOwnModel } from "../../profiles/models.ts";
+import { isOwnModel, modelProfile } from "../../profiles/models.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Config } from "../config.ts";
+import { disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
+import type { GatewayState } from "../state.ts";
 import { type Users, usersOf } from "../upstreams.ts";
 
-/** How long an upstream's own list is believed. */
+/** How long a list of models is used, and how long a listing waits for one upstream. */
 const FRESH_MS = 300_000;
-/** How long it may take; then others are listed without it. */
-const PATIENCE_MS = 5_000;
+const MAX_WAIT_MS = 5_000;
 
-type Listed = {
+type ModelList = {
   readonly at: number;
   readonly names: Promise<readonly string[]>;
   /** The names that arrived last. */
   arrived?: ReadonlySet<string> | undefined;
-  /** It was not answered, and is asked again by the next listing. */
+  /** The upstream gave no list; the next listing asks again. */
   hasFailed?: boolean;
 };
-const lists = new WeakMap<Upstream, Listed>();
-
-/** True if the upstream was asked for its list and the list has this model. */
-const isListed = (upstream: Upstream, model: string): boolean =>
-  lists.get(upstream)?.arrived?.has(model) === true;
-
-/** The models that an upstream listed, as `upstream/model`. */
-const listedNames = (upstream: Upstream): readonly string[] =>
-  [...(lists.get(upstream)?.arrived ?? [])].map((model) => `${upstream.name}/${model}`);
+const lists = new WeakMap<Upstream, ModelList>();
 
 export type ListedModel = { readonly id: string; readonly owner: string };
 
 /**
- * Every name a client may ask for: ours first, then `upstream/model` as upstreams
- * list their own. Many programs take the first: models that an upstream is known
- * for come before its others, and the embedded demo is listed last under the names
- * that `models` gives it, and by itself only if there is no other upstream.
+ * Every name a client may ask for: the names under `models`, then `upstream/model` from the list
+ * of each upstream. Many programs take the first name. The embedded demo comes last under its
+ * configured names, and lists models of its own only if there is no other upstream.
  */
 export async function listModels(
   config: Config,
@@ -45,61 +37,52 @@ export async function listModels(
   clock: Clock,
 ): Promise<readonly ListedModel[]> {
   const all = [...upstreams.values()];
-  const isDemo = (name: string): boolean =>
-    upstreams.get(config.models[name]?.[0]?.split("/")[0] ?? "")?.isDemo === true;
-  const named = Object.keys(config.models).filter((name) => name !== "*");
-  const ours = (names: readonly string[]): ListedModel[] =>
-    names.map((id) => ({ id, owner: "patchbay" }));
-  const models = all.filter((upstream) => upstream.isDemo !== true);
+  const isDemo = ({ id }: ListedModel): boolean =>
+    upstreams.get(config.models[id]?.[0]?.split("/")[0] ?? "")?.isDemo === true;
+  const named = Object.keys(config.models)
+    .filter((name) => name !== "*")
+    .map((id) => ({ id, owner: "patchbay" }));
+  const real = all.filter((upstream) => upstream.isDemo !== true);
   const listed = await Promise.all(
-    (models.length > 0 ? models : all).map(async (upstream) =>
-      likeliestFirst(await ownModels(upstream, clock), upstream.profile).map((model) => ({
-        id: `${upstream.name}/${model}`,
-        owner: upstream.name,
-      })),
-    ),
+    (real.length > 0 ? real : all).map(async (upstream) => {
+      const models = likeliestFirst(await ownModels(upstream, clock), upstream.profile);
+      return models.map((model) => ({ id: `${upstream.name}/${model}`, owner: upstream.name }));
+    }),
   );
   const demos = named.filter(isDemo);
-  const others = ours(named.filter((name) => !isDemo(name)));
-  return models.length > 0
-    ? [...others, ...listed.flat(), ...ours(demos)]
-    : [...others, ...ours(demos), ...listed.flat()];
+  const others = named.filter((model) => !isDemo(model));
+  return real.length > 0
+    ? [...others, ...listed.flat(), ...demos]
+    : [...others, ...demos, ...listed.flat()];
 }
 
-/** The default model, the provider's own, then others such as embeddings; the default alone where none is listed. */
+/** The default model, the provider's own models, then others such as embeddings. */
 function likeliestFirst(models: readonly string[], profile: Profile): readonly string[] {
   const { defaultModel } = profile;
   if (models.length === 0) return typeof defaultModel === "string" ? [defaultModel] : [];
   const rank = (model: string): number => {
-    if (model === defaultModel || bareName(model) === defaultModel) return 0;
-    return isOwnModel(profile, bareName(model)) ? 1 : 2;
+    // Some lists put a folder before the name: `models/gemini-flash-latest`.
+    const bare = model.slice(model.lastIndexOf("/") + 1);
+    if (model === defaultModel || bare === defaultModel) return 0;
+    return isOwnModel(profile, bare) ? 1 : 2;
   };
   return models.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Some lists put a folder before the name: `models/gemini-flash-latest`. */
-const bareName = (model: string): string => model.slice(model.lastIndexOf("/") + 1);
-
-/**
- * Settles when every upstream has been asked once for its list, or is late.
- * Undefined: all of them have been.
- */
+/** Settles when every upstream was asked once for its list, or is late; undefined if all were asked. */
 export function listsLearned(
   upstreams: ReadonlyMap<string, Upstream>,
   clock: Clock,
 ): Promise<unknown> | undefined {
-  const waiting = [...upstreams.values()].filter((upstream) => !isLearned(upstream));
-  return waiting.length === 0
-    ? undefined
-    : Promise.all(waiting.map((upstream) => ownModels(upstream, clock)));
+  const waiting = [...upstreams.values()].filter((upstream) => {
+    const known = lists.get(upstream);
+    return known?.arrived === undefined && known?.hasFailed !== true;
+  });
+  if (waiting.length === 0) return undefined;
+  return Promise.all(waiting.map((upstream) => ownModels(upstream, clock)));
 }
 
-function isLearned(upstream: Upstream): boolean {
-  const known = lists.get(upstream);
-  return known?.arrived !== undefined || known?.hasFailed === true;
-}
-
-/** An upstream that does not answer lists what it listed before; that must not hide the others. */
+/** The models that an upstream lists; if it does not answer, its previous list, so that others are listed. */
 function ownModels(upstream: Upstream, clock: Clock): Promise<readonly string[]> {
   const now = clock.now();
   const known = lists.get(upstream);
@@ -108,25 +91,25 @@ function ownModels(upstream: Upstream, clock: Clock): Promise<readonly string[]>
   const asked = upstream.models?.() ?? Promise.resolve([]);
   const names = asked.then(
     (all) => {
-      listed.arrived = new Set(all);
+      list.arrived = new Set(all);
       return all;
     },
     () => {
-      listed.hasFailed = true;
+      list.hasFailed = true;
       return [...(known?.arrived ?? [])];
     },
   );
-  const listed: Listed = { at: now, names, arrived: known?.arrived };
-  lists.set(upstream, listed);
-  return inTime(listed, clock);
+  const list: ModelList = { at: now, names, arrived: known?.arrived };
+  lists.set(upstream, list);
+  return inTime(list, clock);
 }
 
-/** What it lists, or nothing as long as it is late: it is not asked again meanwhile. */
-const inTime = ({ at, names }: Listed, clock: Clock): Promise<readonly string[]> =>
+/** The names, or none while the list is late; the upstream is not asked twice at once. */
+const inTime = ({ at, names }: ModelList, clock: Clock): Promise<readonly string[]> =>
   new Promise((resolve) => {
-    const callOff = clock.at(at + PATIENCE_MS, () => resolve([]));
+    const cancel = clock.at(at + MAX_WAIT_MS, () => resolve([]));
     void names.then((all) => {
-      callOff();
+      cancel();
       resolve(all);
     });
   });
@@ -135,7 +118,9 @@ const inTime = ({ at, names }: Listed, clock: Clock): Promise<readonly string[]>
 export type Link = {
   readonly upstream: Upstream;
   readonly model: string;
-  /** `upstream/model`: how it is written in the configuration, in headers and in the log. */
+  /** What the upstream can do with this model. */
+  readonly profile: Profile;
+  /** `upstream/model`: how configuration, headers and log write it. */
   readonly name: string;
   /** Counts the turns whose chain has a link to this upstream. */
   readonly users: Users;
@@ -144,87 +129,89 @@ export type Link = {
 export const linkOf = (upstream: Upstream, model: string): Link => ({
   upstream,
   model,
+  profile: modelProfile(upstream.profile, model),
   name: `${upstream.name}/${model}`,
   users: usersOf(upstream),
 });
 
-/** Whose service it is; where nobody has said, the upstream's own name will do. */
+/** The provider that the profile names, or else the name of the upstream. */
 export const providerOf = ({ upstream }: Link): string =>
   upstream.profile.provider ?? upstream.name;
 
 export type Chain = readonly [Link, ...Link[]];
 
-type NamedChains = { readonly config: Config; readonly chains: Map<string, Chain> };
+/** What one configuration makes of a model name, for all turns that ask for it. */
+export type ModelRoute = {
+  readonly chain: Chain;
+  readonly profiles: readonly Profile[];
+  readonly disclosure: DisclosureSettings;
+};
 
-/** The chains of the names under `models`: made once for as long as a configuration stands. */
-const namedChains = new WeakMap<ReadonlyMap<string, Upstream>, NamedChains>();
+type Models = Pick<GatewayState, "config" | "upstreams">;
+
+/** Bounds on kept routes: clients choose the names where `"*"` leads anywhere. */
+const MAX_ROUTES = 1000;
+const MAX_NAME = 256;
+
+/** The route of a model name, made once for each configuration unless the lists of upstreams decide it. */
+export function routeFor(
+  state: Models & Pick<GatewayState, "modelRoutes">,
+  name: string,
+): ModelRoute {
+  const known = state.modelRoutes.get(name);
+  if (known !== undefined) return known;
+  const { config, upstreams, modelRoutes } = state;
+  const chain = selectChain(name, config, upstreams);
+  const route = {
+    chain,
+    profiles: chain.map(({ profile }) => profile),
+    disclosure: disclosureFor(config.tools.disclosure, name),
+  };
+  if (name.length > MAX_NAME || !isConfigured(name, state)) return route;
+  if (modelRoutes.size >= MAX_ROUTES) modelRoutes.clear();
+  modelRoutes.set(name, route);
+  return route;
+}
 
 /**
- * Where a model of this name is to be had, best first: as `models` says; at the
- * upstream that is named before a slash; wherever `"*"` leads; without a `"*"`,
- * at the upstream that lists the model, or else at one whose provider's models
- * have such names.
+ * Where a model of this name is to be had, best first: as `models` says; at the upstream that is
+ * named before a slash; as `"*"` says; without a `"*"`, at the upstream that lists the model, or
+ * else at one whose provider's models have such names.
  */
 export function selectChain(
   name: string,
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): Chain {
-  const places = named(config, name);
-  if (places === undefined)
-    return chainOf(unnamed(name, config, upstreams), name, config, upstreams);
-  let made = namedChains.get(upstreams);
-  if (made?.config !== config) namedChains.set(upstreams, (made = { config, chains: new Map() }));
-  let chain = made.chains.get(name);
-  if (chain === undefined)
-    made.chains.set(name, (chain = chainOf(places, name, config, upstreams)));
-  return chain;
-}
-
-/**
- * Settles when the lists of the upstreams are there, if they decide where a model
- * name leads. Undefined: they do not, or are there.
- */
-export function listsFor(
-  name: unknown,
-  { config, upstreams, clock }: State & { readonly clock: Clock },
-): Promise<unknown> | undefined {
-  if (typeof name !== "string" || name === "" || isDirect(name, upstreams)) return undefined;
-  const isNamed = named(config, name) !== undefined || named(config, "*") !== undefined;
-  return isNamed ? undefined : listsLearned(upstreams, clock);
-}
-
-type State = { readonly config: Config; readonly upstreams: ReadonlyMap<string, Upstream> };
-
-function chainOf(
-  places: readonly string[] | undefined,
-  name: string,
-  config: Config,
-  upstreams: ReadonlyMap<string, Upstream>,
-): Chain {
-  if (places === undefined) throw unknownModel(name, config, upstreams);
+  const places = ownOf(config.models, name) ?? unnamed(name, { config, upstreams });
   const [first, ...rest] = places.map((place) => linkTo(place, name, upstreams));
   if (first === undefined) throw unknownModel(name, config, upstreams);
   return [first, ...rest];
 }
 
-function unnamed(
-  name: string,
-  config: Config,
-  upstreams: ReadonlyMap<string, Upstream>,
-): readonly string[] | undefined {
+/** Settles when the lists of the upstreams are there; undefined if they are, or do not decide this name. */
+export function listsFor(
+  name: unknown,
+  state: Models & Pick<GatewayState, "clock">,
+): Promise<unknown> | undefined {
+  if (typeof name !== "string" || name === "" || isConfigured(name, state)) return undefined;
+  return listsLearned(state.upstreams, state.clock);
+}
+
+/** True if the configuration alone decides where a name leads. */
+const isConfigured = (name: string, { config: { models }, upstreams }: Models): boolean =>
+  Object.hasOwn(models, name) || isDirect(name, upstreams) || Object.hasOwn(models, "*");
+
+function unnamed(name: string, { config, upstreams }: Models): readonly string[] {
   if (isDirect(name, upstreams)) return [name];
-  const rest = named(config, "*");
+  const rest = ownOf(config.models, "*");
   if (rest !== undefined) return rest;
   const all = [...upstreams.values()];
   const owner =
-    all.find((upstream) => isListed(upstream, name)) ??
+    all.find((upstream) => lists.get(upstream)?.arrived?.has(name) === true) ??
     all.find(({ profile }) => isOwnModel(profile, name));
-  return owner === undefined ? undefined : [`${owner.name}/${name}`];
+  return owner === undefined ? [] : [`${owner.name}/${name}`];
 }
-
-const named = ({ models }: Config, name: string): readonly string[] | undefined =>
-  ownOf(models, name);
 
 function isDirect(name: string, upstreams: ReadonlyMap<string, Upstream>): boolean {
   const slash = name.indexOf("/");
@@ -236,15 +223,12 @@ function linkTo(place: string, asked: string, upstreams: ReadonlyMap<string, Ups
   const slash = place.indexOf("/");
   const upstream = upstreams.get(place.slice(0, slash));
   const model = place.slice(slash + 1);
-  if (upstream === undefined)
-    throw new Fault(
-      "model.unknown",
-      `\`${asked}\` leads to \`${place}\`, and there is no such upstream. Add it under \`upstreams\`, or change \`models\`.`,
-      {
-        param: "model",
-      },
-    );
-  return linkOf(upstream, model === "*" ? asked : model);
+  if (upstream !== undefined) return linkOf(upstream, model === "*" ? asked : model);
+  throw new Fault(
+    "model.unknown",
+    `\`${asked}\` leads to \`${place}\`, and there is no such upstream. Add it under \`upstreams\`, or change \`models\`.`,
+    { param: "model" },
+  );
 }
 
 function unknownModel(
@@ -253,7 +237,9 @@ function unknownModel(
   upstreams: ReadonlyMap<string, Upstream>,
 ): Fault {
   const names = Object.keys(config.models).filter((model) => model !== "*");
-  const listed = [...upstreams.values()].flatMap(listedNames);
+  const listed = [...upstreams.values()].flatMap((upstream) =>
+    [...(lists.get(upstream)?.arrived ?? [])].map((model) => `${upstream.name}/${model}`),
+  );
   const bare = listed.map((model) => model.slice(model.indexOf("/") + 1));
   const places = name.includes("/") ? listed : [];
   const near = nearestFew(name.slice(0, 200), [...new Set([...names, ...bare, ...places])]);

@@ -19,7 +19,6 @@ import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Extra, Turn } from "../../turn/turn.ts";
 import { takesParam } from "../../dialects/shared/params.ts";
-import { modelProfile } from "../../profiles/models.ts";
 import type { Round } from "./round.ts";
 import { leavesOutText, mayShape } from "./rules.ts";
 import type { Run } from "./run.ts";
@@ -115,10 +114,9 @@ const MOST_SEQUENCES = 64;
 const none: readonly string[] = [];
 
 /** The sequences of a turn that the gateway has to see to for one place where its model is to be had. */
-function sequencesFor({ params }: Turn, { upstream, model }: Link): readonly string[] {
+function sequencesFor({ params }: Turn, { upstream, profile }: Link): readonly string[] {
   const { stop = none } = params;
   if (stop.length === 0) return none;
-  const profile = modelProfile(upstream.profile, model);
   if (takesParam("stop", profile, upstream.traits)) return none;
   return stop.filter((sequence) => sequence !== "").slice(0, MOST_SEQUENCES);
 }

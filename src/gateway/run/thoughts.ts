@@ -1,6 +1,5 @@
 /** Puts the reasoning before calls back for clients that do not give it back. */
 
-import { modelProfile } from "../../profiles/models.ts";
 import { noStore } from "../../history/none.ts";
 import type { StoredItem, Weigh } from "../../history/store.ts";
 import type { Stage } from "../../stream/stage.ts";
@@ -31,8 +30,7 @@ const wantsThoughts = ({ reasoning, history }: Profile): boolean =>
   reasoning === "signed_thinking" ||
   reasoning === "thinking";
 
-const isWantedBy = ({ upstream, model }: Link): boolean =>
-  wantsThoughts(modelProfile(upstream.profile, model));
+const isWantedBy = ({ profile }: Link): boolean => wantsThoughts(profile);
 
 /** What the thoughts before a call are kept under; no item has such an id. */
 const keyOf = (dialect: string, call: string, before: number): string =>

@@ -26,32 +26,27 @@ export type TurnStage = Stage<Event, Event> & {
 /** Makes the stage of one turn, or none where the turn needs none. */
 export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
 
-/** The stages of one turn as one. What is asked goes through them from the last to the first, what is answered from the first to the last. */
-export function stageOf(turn: Turn, makers: readonly MakeTurnStage[] = []): TurnStage | undefined {
-  const stages = makers.flatMap((make) => make(turn) ?? []);
+/** The stages of one turn as one: requests pass them from the last to the first, answers from the first to the last. */
+export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined {
   const [first, ...rest] = stages;
-  return first === undefined ? undefined : rest.reduce(chainTwo, first);
-}
-
-function chainTwo(first: TurnStage, second: TurnStage): TurnStage {
-  const both = [first, second];
-  const continuing = both.filter((stage) => stage.continues !== undefined);
-  const joined: TurnStage = chain(first, second);
-  if (both.some((stage) => stage.ask !== undefined))
-    joined.ask = (profile, own) => {
-      const asked = second.ask?.(profile, own) ?? own;
-      return first.ask?.(profile, asked) ?? asked;
-    };
-  if (both.some((stage) => stage.amend !== undefined))
-    joined.amend = (plan) => {
-      const amended = first.amend?.(plan) ?? plan;
-      return second.amend?.(amended) ?? amended;
-    };
+  if (first === undefined || rest.length === 0) return first;
+  const joined: TurnStage = stages.reduce<Stage<Event, Event>>(
+    (one, other) => chain(one, other),
+    same,
+  );
+  if (stages.some((stage) => stage.ask !== undefined))
+    joined.ask = (profile, own) =>
+      stages.reduceRight((turn, stage) => stage.ask?.(profile, turn) ?? turn, own);
+  if (stages.some((stage) => stage.amend !== undefined))
+    joined.amend = (plan) => stages.reduce((so, stage) => stage.amend?.(so) ?? so, plan);
+  const continuing = stages.filter((stage) => stage.continues !== undefined);
   if (continuing.length > 0)
     // Each of them must hear that the round is over.
     joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
   return joined;
 }
+
+const same: Stage<Event, Event> = { each: (event, emit) => emit(event) };
 
 /** How often an answer is taken up again: a provider pauses after some ten steps of its own. */
 const MOST = 5;

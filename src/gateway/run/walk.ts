@@ -1,0 +1,79 @@
+/** The walk of a turn: its body is read, what it refers to is recalled, its model selected, and then it runs. */
+
+import type { DoorDialect, SocketRequest } from "../../dialects/dialect.ts";
+import { startSpan } from "../../observe/spans.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { inputTokens } from "../../upstreams/tokens.ts";
+import { disclosureStage } from "../fold/stage.ts";
+import { startInBackground } from "../history/background/start.ts";
+import type { TurnOverrides } from "../history/compact.ts";
+import { completionFor } from "../history/completion.ts";
+import { recallRequest } from "../history/recall-request.ts";
+import { isInBackground, type Recalled } from "../history/recall.ts";
+import { withOwnId } from "../history/thread.ts";
+import { withBody } from "../http/read-body.ts";
+import { turnOptions } from "../http/turn-headers.ts";
+import type { RequestContext } from "../state.ts";
+import { Rounds } from "./rounds.ts";
+import { Run } from "./run.ts";
+import { providerOf, routeFor } from "./select.ts";
+import { joinStages, pausedStage, type TurnStage } from "./turn-stage.ts";
+
+/** Serves a request for a turn, or a message of a WebSocket, whose store is seen through its connection. */
+export function serveTurn(asked: RequestContext, dialect: DoorDialect): void | Promise<void> {
+  const { session } = asked.exchange;
+  const context =
+    session === undefined ? asked : { ...asked, state: session.stateOver(asked.state) };
+  const { params } = context;
+  return withBody(context, (said) => {
+    const { body, generates } =
+      session === undefined ? { body: said, generates: true } : messageOn(dialect, said);
+    return recallRequest(context, { dialect, body, params }, (request) =>
+      startTurn(context, dialect, { ...request, generates }),
+    );
+  });
+}
+
+/** What a message on a WebSocket asks for. */
+const messageOn = ({ socket }: DoorDialect, said: Fields): SocketRequest =>
+  socket?.readMessage(said) ?? { body: said, generates: true };
+
+/** Starts the turn of a request that has been read and recalled. */
+export function startTurn(
+  context: RequestContext,
+  dialect: DoorDialect,
+  request: Recalled & Partial<Pick<SocketRequest, "generates">>,
+  over?: TurnOverrides,
+): void | Promise<void> {
+  const { state, exchange, tenant } = context;
+  const { turn, thread } = request;
+  const route = routeFor(state, turn.model);
+  const run = new Run(context, request, { dialect, route, options: turnOptions(context, route) });
+  run.generates = request.generates ?? true;
+  run.completion = completionFor(state, { dialect, turn });
+  const inBackground = isInBackground(turn);
+  const stages: TurnStage[] = [];
+  if (thread !== undefined || run.completion !== undefined || inBackground)
+    stages.push(withOwnId());
+  const paused = pausedStage(turn, route.profiles);
+  if (paused !== undefined) stages.push(paused);
+  const disclosure = disclosureStage(turn, route.profiles, run.options.disclosure);
+  if (disclosure !== undefined) stages.push(disclosure);
+  for (const make of state.stages ?? []) {
+    const stage = make(turn);
+    if (stage !== undefined) stages.push(stage);
+  }
+  run.disclosure = disclosure?.figures;
+  run.stage = joinStages(stages);
+  const [first] = route.chain;
+  const ahead = { upstream: first.name, provider: providerOf(first), stream: turn.stream };
+  run.span = startSpan(ahead, exchange.headers);
+  if (over !== undefined) Object.assign(run, over);
+  // Last: if anything throws behind it, such as a stage of a user, the limits would stay taken.
+  const size = exchange.body.length + (request.bytes ?? 0);
+  run.limits = state.limits.enter(tenant, size, () => inputTokens(turn));
+  run.enter(context.memory);
+  const form = inBackground ? dialect.background : undefined;
+  if (form !== undefined) return startInBackground(context, run, form);
+  new Rounds(run).begin();
+}
