@@ -17,7 +17,7 @@ import {
   type OriginPolicy,
   originPolicyOf,
 } from "./http/admission.ts";
-import { BodyBudget, TurnMemory, turnsLimit } from "./http/budget.ts";
+import { ByteBudget, turnsLimit } from "./http/budget.ts";
 import { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
 import { type Admitted, openEntry } from "./http/entry.ts";
@@ -37,79 +37,96 @@ import { routeTable } from "./http/routes.ts";
 import { findPlan } from "./http/plan-routes.ts";
 import { type Price, priceOf } from "./run/prices.ts";
 import { openUpstreams, Users } from "./upstreams.ts";
-import { TenantLimits, type TenantLimitsOptions } from "./http/tenant-limits.ts";
+import { TenantLimits } from "./http/tenant-limits.ts";
 import { workWatch } from "./http/work-watch.ts";
 
 export type Gateway = {
   /** Serves one exchange. Never throws. */
   handle(exchange: Exchange): void;
-  /** Decides from its head alone whether a request is let in. One that is not has been answered. */
+  /** Admits a request by its head alone; undefined if it was refused, and answered. */
   admit(exchange: Exchange): Admitted | undefined;
-  /** Serves a request that was let in, with its body. Never throws. */
+  /** Serves an admitted request with its body. Never throws. */
   serve(admitted: Admitted, body: string): void;
   /** Answers an exchange whose body the host could not read. */
   refuse(exchange: Exchange, fault: Fault): void;
-  /** Whose a WebSocket is that a request asks for. None where it is not granted: what `handle` answers it with says why. */
+  /** The tenant of a WebSocket that a request asks for; undefined if it is not granted, and `handle` answers why. */
   socketTenant(request: SocketRequest): Tenant | undefined;
-  /** The same for hosts that speak `fetch`. */
+  /** Serves hosts that speak `fetch`. */
   fetch(request: Request): Promise<Response>;
-  /** Connects to the store, so that what is wrong with it shows before the first request that needs it. */
+  /** Connects to the store, so that its problems show before the first request. */
   start(): void;
-  /** Takes up a new configuration for the requests that come after. */
+  /** Applies a new configuration to the requests that come after. */
   reconfigure(config: Config): void;
-  /** Refuses new requests, waits for the turns under way as long as the grace, and lets go. */
+  /** Refuses new requests, waits for running turns as long as the grace, and closes upstreams and store. */
   close(graceMs?: number): Promise<void>;
-  /** The same, for `await using`. */
+  /** `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   /** Reports everything that happens from now on, until the returned function is called. */
   subscribe(listener: Report, options?: SubscribeOptions): () => void;
   /** The turns under way. */
   running(): readonly RunningTurnView[];
-  /** The latest turns that are over, and requests that were refused. */
+  /** The latest finished turns and refused requests. */
   readonly recent: RecentTurns;
-  /** What tokens of a place cost, or of a name that clients ask for. */
+  /** The price of an `upstream/model`, or of a name that clients ask for. */
   readonly priceOf: (upstream: string, model: string) => Price | undefined;
   /** The plan of a past turn, by the id of its answer or of its request. */
   findPlan(tenant: Tenant, id: string): Promise<Fields | undefined>;
   /** The metrics of this process in the Prometheus text format. */
   metricsText(): string;
-  /** What it serves and how it fares. */
+  /** Its upstreams, models and store, and which of them cannot serve. */
   status(): Promise<GatewayStatus>;
-  /** Its configuration and upstreams as they are now, for whoever looks for what is wrong with them. */
+  /** Its current configuration and upstreams, for diagnostics. */
   examined(): Pick<GatewayState, "config" | "upstreams" | "dialects" | "memory">;
   readonly bodyLimit: number;
-  /** What the bytes of all bodies are taken from. */
-  readonly bodyBudget: BodyBudget;
-  /** What the characters are taken from that all WebSockets remember. */
-  readonly sessionBudget: BodyBudget;
-  /** How long a client may read nothing of an answer that waits for it. */
+  /** Bounds the bytes of all arriving bodies. */
+  readonly bodyBudget: ByteBudget;
+  /** Bounds the characters that all WebSockets remember. */
+  readonly sessionBudget: ByteBudget;
+  /** How long a client may read nothing of a waiting answer. */
   readonly stallMs: number;
-  /** The grace of a stop for which none is said. */
+  /** The default grace of `close`. */
   readonly graceMs: number;
-  /** How a page of this origin stands to it, for hosts that browsers reach. */
+  /** Whether pages of this origin may ask the gateway, for hosts that browsers reach. */
   originPolicy(origin: string): OriginPolicy;
-  /** The name in a `Host` header, if a page from elsewhere might have it. */
+  /** The name in a `Host` header, if a page from elsewhere may have it. */
   foreignIn(host: string): string | undefined;
 };
 
 type SocketRequest = Pick<Exchange, "method" | "path" | "headers" | "foreign">;
 
+/** The largest bodies that fit into `server.bodies_limit` if it is not set. */
+const BODIES = 8;
+/** How long `close` waits until the events of background answers are stored. */
+const SAVE_EVENTS_MS = 5000;
+
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
-  const made = lasting(platform);
-  const { bus } = made;
+  const limit = (): number =>
+    state.config.server.bodies_limit ?? BODIES * state.config.server.body_limit;
+  const { runtime } = platform;
+  const memory = new ByteBudget(
+    () => turnsLimit(state.config.server, runtime.heapBytes),
+    "turns_limit",
+  );
+  const made = lasting(platform, memory);
   let state = buildState(config, made);
-  let stopping = false;
-  const bodyBudget = new BodyBudget(() => bodiesLimit(state.config));
-  const sessionBudget = new BodyBudget(() => bodiesLimit(state.config));
-  const entry = openEntry({ state: () => state, isStopping: () => stopping });
+  let isStopping = false;
+  const bodyBudget = new ByteBudget(limit);
+  const sessionBudget = new ByteBudget(limit);
+  const { admit, serve, refuse } = openEntry({ state: () => state, isStopping: () => isStopping });
 
   async function close(graceMs = state.config.server.shutdown_grace_ms): Promise<void> {
-    stopping = true;
-    await closed(state, graceMs);
+    isStopping = true;
+    const { running, background, clock } = state;
+    await until(clock, () => running.size === 0, clock.now() + graceMs);
+    // Turns that outlast the grace end with a failure that says so.
+    running.haltAll();
+    await until(clock, () => background.size === 0, clock.now() + SAVE_EVENTS_MS);
+    const upstreams = [...state.upstreams.values(), ...state.retired];
+    await Promise.all(upstreams.map((upstream) => upstream.close()));
+    await state.store.close();
   }
 
-  const { admit, serve, refuse } = entry;
   return {
     admit,
     serve,
@@ -118,9 +135,9 @@ export function openGateway(config: Config, platform: Platform): Gateway {
       const admitted = admit(exchange);
       if (admitted !== undefined) serve(admitted, exchange.body);
     },
-    socketTenant: (request) => (stopping ? undefined : socketTenant(state, request)),
-    fetch: (request) => serveFetch(request, { ...state, ...entry, bodyBudget }),
-    start: () => {
+    socketTenant: (request) => (isStopping ? undefined : socketTenant(state, request)),
+    fetch: (request) => serveFetch(request, { ...state, admit, serve, refuse, bodyBudget }),
+    start() {
       state.store.start();
       learnModels(state);
     },
@@ -141,7 +158,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     get graceMs() {
       return state.config.server.shutdown_grace_ms;
     },
-    subscribe: (listener, options) => bus.subscribe(listener, options),
+    subscribe: (listener, options) => made.bus.subscribe(listener, options),
     running: () => state.running.list(),
     recent: made.recent,
     priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
@@ -158,10 +175,6 @@ export function openGateway(config: Config, platform: Platform): Gateway {
   };
 }
 
-/** Eight of the largest bodies, where nothing is said. */
-const bodiesLimit = ({ server: { bodies_limit, body_limit } }: Config): number =>
-  bodies_limit ?? 8 * body_limit;
-
 function socketTenant(
   { config, routes, keys }: GatewayState,
   request: SocketRequest,
@@ -176,15 +189,16 @@ function socketTenant(
   }
 }
 
-/** Without a `"*"` the lists of the upstreams decide where a model name leads: they are fetched ahead. */
+/** Asks for the lists of the upstreams if they decide where a model name leads. */
 function learnModels({ config, upstreams, clock }: GatewayState): void {
   if (!Object.hasOwn(config.models, "*")) void listsLearned(upstreams, clock);
 }
 
-type Lasting = OpenPlatform & Pick<GatewayState, "metrics" | "routes" | "bus" | "recent">;
+type Lasting = OpenPlatform &
+  Pick<GatewayState, "metrics" | "routes" | "bus" | "recent" | "memory">;
 
 /** What no configuration changes. */
-function lasting(platform: Platform): Lasting {
+function lasting(platform: Platform, memory: ByteBudget): Lasting {
   const metrics = createMetrics();
   const bus = createBus();
   const recent = new RecentTurns();
@@ -192,11 +206,11 @@ function lasting(platform: Platform): Lasting {
   bus.subscribe(platform.report);
   const { report } = bus;
   const open = openPlatform(platform);
-  return { ...open, report, bus, recent, metrics, routes: routeTable(open.dialects) };
+  return { ...open, report, bus, recent, metrics, memory, routes: routeTable(open.dialects) };
 }
 
-/** The bus of a configuration. Operators see why turns failed; others hear the upstream's sentence only where that is configured. */
-function tellingBus({ bus, recent }: Lasting, { telemetry }: Config): Bus {
+/** The bus of a configuration: subscribers see the sentences of upstreams only if it says so, the console always. */
+function configuredBus({ bus, recent }: Lasting, { telemetry }: Config): Bus {
   const report: Report = (happening) => {
     recent.hear(happening);
     bus.report(telemetry.upstream_messages ? happening : withoutMessages(happening));
@@ -210,15 +224,17 @@ function tellingBus({ bus, recent }: Lasting, { telemetry }: Config): Bus {
   };
 }
 
-/** All that requests need from now on; what outlives a configuration is taken over. */
+/** All that requests need from now on; what outlives a configuration is taken over from the state before. */
 function buildState(config: Config, made: Lasting, before?: GatewayState): GatewayState {
+  const { clock, runtime, recent } = made;
   const store = before?.store ?? openStore(config.store, made);
-  const memory = before?.memory ?? new TurnMemory();
-  memory.resize(turnsLimit(config.server, made.runtime.heapBytes));
-  made.recent.resize(config.console.keep);
-  const running = before?.running ?? new RunningTurns(made.clock);
+  const running = before?.running ?? new RunningTurns(clock);
+  recent.resize(config.console.keep);
   running.tickEvery(config.server.keepalive_ms / QUIET_TICKS);
-  const bus = tellingBus(made, config);
+  const bus = configuredBus(made, config);
+  // Waiting requests of an earlier configuration count in all later ones, which may share its upstreams.
+  const waiting = new Users();
+  before?.waiting.whenNone(waiting.enter());
   return {
     ...made,
     bus,
@@ -226,64 +242,31 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     config,
     rules: callRules(config),
     watch: workWatch(() => config.server.block_budget_ms, made.report),
-    keys: keyring(config.server.keys, made.runtime.sha256),
+    keys: keyring(config.server.keys, runtime.sha256),
     upstreams: openUpstreams(config, made, before),
     modelRoutes: new Map(),
     retired: before?.retired ?? new Set(),
-    waiting: waitingAfter(before),
+    waiting,
     readBody: before?.readBody ?? bodyReader(),
-    steps: before?.steps ?? new StepQueue(made.clock),
+    steps: before?.steps ?? new StepQueue(clock),
     store,
     seals: before?.seals ?? sealBox(store),
-    background: before?.background ?? new BackgroundRuns({ ...made, store, memory }),
+    background: before?.background ?? new BackgroundRuns({ ...made, store }),
     running,
-    memory,
-    limits: limitsOf(config, { clock: made.clock, shared: store.limits }, before),
+    limits:
+      before !== undefined && JSON.stringify(before.config.limits) === JSON.stringify(config.limits)
+        ? before.limits // What tenants have used still counts.
+        : new TenantLimits({ config: config.limits, clock, shared: store.limits }),
   };
 }
 
-/** A request that waits since an earlier configuration counts in all later ones: upstreams may be the same in them. */
-function waitingAfter(before: GatewayState | undefined): Users {
-  const waiting = new Users();
-  before?.waiting.whenNone(waiting.enter());
-  return waiting;
-}
-
-/** What tenants have taken is kept over a new configuration that limits them no differently. */
-const limitsOf = (
-  { limits: config }: Config,
-  options: Omit<TenantLimitsOptions, "config">,
-  before?: GatewayState,
-): TenantLimits =>
-  before !== undefined && JSON.stringify(before.config.limits) === JSON.stringify(config)
-    ? before.limits
-    : new TenantLimits({ ...options, config });
-
-async function closed(state: GatewayState, graceMs: number): Promise<void> {
-  await drained(state, graceMs);
-  const upstreams = [...state.upstreams.values(), ...state.retired];
-  await Promise.all(upstreams.map((upstream) => upstream.close()));
-  await state.store.close();
-}
-
-/** Waits for the turns under way; those that outstay the grace are told, not cut. */
-async function drained(state: GatewayState, graceMs: number): Promise<void> {
-  const { running, background, clock } = state;
-  await until(clock, () => running.size === 0, clock.now() + graceMs);
-  running.haltAll();
-  await until(clock, () => background.size === 0, clock.now() + SAVE_EVENTS_MS);
-}
-
-/** Maximum time that a stop waits for the events of background answers to be stored. */
-const SAVE_EVENTS_MS = 5000;
-
 const DAY_MS = 86_400_000;
 const MIB = 1024 * 1024;
-const DAYS_KEPT = 30;
-/** How much each kind keeps where nothing is said about it. */
-const bytesKept = { memory: 24 * MIB, sqlite: 1024 * MIB, postgres: 10_240 * MIB } as const;
+const DEFAULT_DAYS = 30;
+/** The default limits of each kind of store. */
+const defaultBytes = { memory: 24 * MIB, sqlite: 1024 * MIB, postgres: 10_240 * MIB } as const;
 
-const WAITS =
+const CLOCK_SET =
   "Expired rows of the store are kept until gateways have run for another 24 hours: the clock seems to have been set, or most rows would be dropped. Check the clock of this machine, or of the PostgreSQL server.";
 
 /** The store that a configuration asks for. */
@@ -293,8 +276,8 @@ function openStore(
 ): Store {
   if (config.kind === "off") return noStore;
   const retention: Retention = {
-    maxBytes: config.max_bytes ?? bytesKept[config.kind],
-    maxAgeMs: (config.max_age_days ?? DAYS_KEPT) * DAY_MS,
+    maxBytes: config.max_bytes ?? defaultBytes[config.kind],
+    maxAgeMs: (config.max_age_days ?? DEFAULT_DAYS) * DAY_MS,
   };
   if (config.kind === "memory") return new MemoryStore(clock, retention);
   if (runtime.openStore === undefined)
@@ -308,6 +291,6 @@ function openStore(
         ? { type: "store", event: "available" }
         : { type: "store", event: "unavailable", fault: fault.code, problem: fault.message },
     );
-  const onWait = (): void => report({ type: "store", event: "waits", problem: WAITS });
+  const onWait = (): void => report({ type: "store", event: "waits", problem: CLOCK_SET });
   return runtime.openStore(config, { clock, retention, onState, onWait });
 }

@@ -16,7 +16,7 @@ import type { Tenant } from "../turn/tenant.ts";
 import type { Exchange } from "./http/exchange.ts";
 import type { SealBox } from "./history/seal-box.ts";
 import type { TenantLimits } from "./http/tenant-limits.ts";
-import type { HeldMemory, TurnMemory } from "./http/budget.ts";
+import type { HeldBytes, ByteBudget } from "./http/budget.ts";
 import type { ModelRoute } from "./run/select.ts";
 import type { RunningTurns } from "./run/running-turns.ts";
 import type { Users } from "./upstreams.ts";
@@ -49,7 +49,7 @@ export type GatewayState = OpenPlatform & {
   /** Is told of work on a request that ran without a break. */
   readonly watch: WorkWatch;
   /** What the requests of turns under way hold. */
-  readonly memory: TurnMemory;
+  readonly memory: ByteBudget;
   /** What tenants may take. */
   readonly limits: TenantLimits;
   /** What is kept of past turns. */
@@ -71,7 +71,7 @@ export type RequestContext = {
   readonly requestId: string;
   readonly tenant: Tenant;
   /** What it holds until it is served. */
-  readonly memory: HeldMemory;
+  readonly memory: HeldBytes;
   /** What a trailing `*` of the route's path stood for. */
   readonly rest: string;
   readonly route: Route;

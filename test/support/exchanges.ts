@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { faultBody } from "../../src/dialects/errors/fault-body.ts";
-import { BodyBudget } from "../../src/gateway/http/budget.ts";
+import { ByteBudget } from "../../src/gateway/http/budget.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Exchange } from "../../src/gateway/http/exchange.ts";
 import { RecentTurns } from "../../src/observe/recent-turns.ts";
@@ -26,8 +26,8 @@ export function gatewayThat(handle: (exchange: Exchange) => void, bodyLimit = 1_
     },
     metricsText: () => "",
     bodyLimit,
-    bodyBudget: new BodyBudget(() => 8 * bodyLimit),
-    sessionBudget: new BodyBudget(() => 8 * bodyLimit),
+    bodyBudget: new ByteBudget(() => 8 * bodyLimit),
+    sessionBudget: new ByteBudget(() => 8 * bodyLimit),
     stallMs: 60_000,
     graceMs: 0,
     originPolicy: () => "refused",

@@ -4,10 +4,13 @@ import { MemoryConversations } from "../../history/memory-conversations.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { completionPage } from "./completion-list.ts";
 import { StepQueue } from "./steps.ts";
-import { TurnMemory } from "./budget.ts";
+import { ByteBudget } from "./budget.ts";
 
 const COUNT = 2500;
-const held = { memory: new TurnMemory().open("ann"), steps: new StepQueue(stillClock()) };
+const held = {
+  memory: new ByteBudget(() => Infinity, "turns_limit").open("ann"),
+  steps: new StepQueue(stillClock()),
+};
 
 async function kept(): Promise<MemoryConversations> {
   const retention = { maxBytes: 1e9, maxAgeMs: 1e9 };

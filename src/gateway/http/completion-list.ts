@@ -7,7 +7,7 @@ import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { unknownAfter } from "./page.ts";
 import type { StepQueue } from "./steps.ts";
-import type { HeldMemory } from "./budget.ts";
+import type { HeldBytes } from "./budget.ts";
 
 type ListOptions = {
   readonly conversations: Pick<ConversationStore, "listConversations">;
@@ -20,7 +20,7 @@ type ListOptions = {
   /** A page ends with the one that reaches this. */
   readonly maxBytes: number;
   /** Holds what is chosen, and each time what is chosen from. */
-  readonly memory: HeldMemory;
+  readonly memory: HeldBytes;
   readonly steps: StepQueue;
 };
 

@@ -10,7 +10,7 @@ import type {
   StoredTurn,
 } from "../../history/store.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import type { BodyBudget } from "./budget.ts";
+import type { ByteBudget } from "./budget.ts";
 
 type KeptAnswer = StoredResponse & Pick<ResponseRecord, "input">;
 
@@ -18,7 +18,7 @@ type KeptAnswer = StoredResponse & Pick<ResponseRecord, "input">;
 type Kept = { readonly answer: KeptAnswer; readonly before: Kept | undefined };
 
 /** What all sessions of a tenant are remembered within. */
-type SessionShare = { readonly budget: BodyBudget; readonly tenant: Tenant };
+type SessionShare = { readonly budget: ByteBudget; readonly tenant: Tenant };
 
 type SessionState = {
   readonly store: Store;

@@ -23,8 +23,8 @@ it("weighs whatever a client may make long", () => {
   expect(planBytes(plan({}))).toBeLessThan(1000);
 });
 
-const upstream = { name: "up", traits: undefined } as unknown as Round["link"]["upstream"];
 const profile = { name: "openai", params: {} } as unknown as Round["profile"];
+const upstream = { name: "up", profile } as unknown as Round["link"]["upstream"];
 const rules = { parallel: true, max: 0 } as unknown as CallRules;
 const verdicts = [{ path: "tools[0]", kind: "function", name: "f", verdict: "native", reason: "" }];
 const round = (over: Partial<Round> = {}, model = "m"): Round =>

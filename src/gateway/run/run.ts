@@ -41,7 +41,7 @@ import type { TurnPermit } from "../http/tenant-limits.ts";
 import type { RequestContext } from "../state.ts";
 import { toFault } from "../http/to-fault.ts";
 import { turnHeaders, type TurnOptions, turnSource } from "../http/turn-headers.ts";
-import type { HeldMemory } from "../http/budget.ts";
+import type { HeldBytes } from "../http/budget.ts";
 import type { GatewayState } from "../state.ts";
 import type { AnswerRecord } from "./answer-record.ts";
 import type { Round } from "./round.ts";
@@ -98,7 +98,7 @@ export class Run implements AttemptWatch {
   presetId: string | undefined;
   lease: Lease | undefined;
   limits: TurnPermit | undefined;
-  memory: HeldMemory | undefined;
+  memory: HeldBytes | undefined;
   /** False: the turn is planned and stored, and no upstream is asked. */
   generates = true;
   span: TurnSpan | undefined;
@@ -256,7 +256,7 @@ export class Run implements AttemptWatch {
   }
 
   /** Takes over the memory of the request, and counts as a user of its upstreams. */
-  enter(memory: HeldMemory): void {
+  enter(memory: HeldBytes): void {
     this.memory = memory.handOver();
     for (const { users } of this.chain) users.count++;
   }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { serveConsole, type ConsoleRoute } from "../../observe/console/route.ts";
-import { BodyBudget } from "../../gateway/http/budget.ts";
+import { ByteBudget } from "../../gateway/http/budget.ts";
 import type { Report } from "../../observe/happening.ts";
 import { LOCAL_TENANT } from "../../turn/tenant.ts";
 import { version } from "../../upstreams/version.ts";
@@ -62,7 +62,7 @@ async function listen(
   { routes, report, details }: ControlOptions,
 ): Promise<Control | string> {
   const socket = socketPath(folder, name);
-  const budget = new BodyBudget(() => 4 * BODY_BYTES);
+  const budget = new ByteBudget(() => 4 * BODY_BYTES);
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     collectBody(
       request,

@@ -9,7 +9,7 @@ import {
   tooLarge,
   unknownEncoding,
 } from "../../gateway/http/body.ts";
-import { type BodyShare, ByteBuffer, HeldBytes } from "../../gateway/http/budget.ts";
+import { type ByteShare, ByteBuffer, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node-runtime.ts";
@@ -25,13 +25,13 @@ type Done = (fault: Fault | null, body?: string) => void;
 type Payload = Pick<IncomingMessage, "headers" | "on">;
 
 /** The whole body as text. One that is refused is read past, so that its client reads the answer. */
-export function collectBody(payload: Payload, share: BodyShare, clock: Clock, done: Done): void {
+export function collectBody(payload: Payload, share: ByteShare, clock: Clock, done: Done): void {
   new Intake(payload, share, clock, done).begin();
 }
 
 class Intake implements SlowBody {
   readonly #payload: Payload;
-  readonly #share: BodyShare;
+  readonly #share: ByteShare;
   readonly #done: Done;
   readonly #held: HeldBytes;
   readonly #bytes: ByteBuffer;
@@ -41,7 +41,7 @@ class Intake implements SlowBody {
   /** How much had come by the time of the look before. */
   #before = 0;
 
-  constructor(payload: Payload, share: BodyShare, clock: Clock, done: Done) {
+  constructor(payload: Payload, share: ByteShare, clock: Clock, done: Done) {
     this.#payload = payload;
     this.#share = share;
     this.#watch = slowBodiesBy(clock);

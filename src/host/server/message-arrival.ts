@@ -1,6 +1,6 @@
 /** Counts what arrives over a WebSocket in the budget of all bodies, and ends a message that comes too slowly. */
 
-import { HeldBytes, type BodyShare } from "../../gateway/http/budget.ts";
+import { HeldBytes, type ByteShare } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { FrameTracker } from "./frame-tracker.ts";
@@ -29,7 +29,7 @@ export class MessageArrival implements SlowBody {
   #before = 0;
 
   /** `refuse` is called for a message that cannot go on; what there is of it is held until `release`. */
-  constructor(share: BodyShare, clock: Clock, refuse: (fault: Fault) => void) {
+  constructor(share: ByteShare, clock: Clock, refuse: (fault: Fault) => void) {
     this.#clock = clock;
     this.#watch = slowBodiesBy(clock);
     this.#refuse = refuse;

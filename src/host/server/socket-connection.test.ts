@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { BodyBudget } from "../../gateway/http/budget.ts";
+import { ByteBudget } from "../../gateway/http/budget.ts";
 import type { Exchange } from "../../gateway/http/exchange.ts";
 import { LIFETIME_MS, PING_MS, SocketConnection } from "./socket-connection.ts";
 
@@ -26,7 +26,7 @@ function connected() {
       socket.emit("close");
     },
   });
-  const bodyBudget = new BodyBudget(() => 8 * MB);
+  const bodyBudget = new ByteBudget(() => 8 * MB);
   const wire = Object.assign(new EventEmitter(), { resume() {}, end() {} });
   const connection = new SocketConnection(
     socket as unknown as WebSocket,
@@ -37,7 +37,7 @@ function connected() {
         refuse: ({ reply }, fault) => reply.refuse?.(fault, {}),
         bodyLimit: MB,
         bodyBudget,
-        sessionBudget: new BodyBudget(() => 8 * MB),
+        sessionBudget: new ByteBudget(() => 8 * MB),
       },
       tenant: "ann",
       request: { path: "/v1/responses", query: "", headers: {}, foreign: undefined },

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Exchange } from "../../gateway/http/exchange.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { HeldBytes, type BodyShare } from "../../gateway/http/budget.ts";
+import { HeldBytes, type ByteShare } from "../../gateway/http/budget.ts";
 import { Session } from "../../gateway/http/session.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -55,7 +55,7 @@ export class SocketConnection {
   #waiting: Message[] = [];
   #waitingBytes = 0;
   readonly #session: Session;
-  readonly #share: BodyShare;
+  readonly #share: ByteShare;
   readonly #arrival: MessageArrival;
   #isReadPast = false;
   #reply: SocketReply | undefined;

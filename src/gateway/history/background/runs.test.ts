@@ -6,7 +6,7 @@ import { newId } from "../../../host/platform/ids.ts";
 import { MemoryStore } from "../../../history/memory.ts";
 import type { Fault } from "../../../turn/fault.ts";
 import type { ReplyData } from "../../http/exchange.ts";
-import { TurnMemory } from "../../http/budget.ts";
+import { ByteBudget } from "../../http/budget.ts";
 import { BackgroundRuns, pieceId } from "./runs.ts";
 
 const START = 1_000_000;
@@ -21,8 +21,9 @@ async function two() {
   const clock = stillClock(START);
   const otherClock = stillClock(START);
   const store = new MemoryStore(otherClock, { maxBytes: 500 * MB, maxAgeMs: 1e9 });
-  const memory = new TurnMemory();
-  memory.resize(MB);
+  let limit = MB;
+  const memory = new ByteBudget(() => limit, "turns_limit");
+  const resize = (bytes: number): void => void (limit = bytes);
   const runs = new BackgroundRuns({ store, clock, newId, memory });
   const others = new BackgroundRuns({ store, clock: otherClock, newId, memory });
   const lease = await runs.lease("ann", "resp_1");
@@ -44,7 +45,7 @@ async function two() {
     const texts = found.type === "found" ? [...found.items.values()] : [];
     return texts.map(({ json }) => JSON.parse(json) as string);
   };
-  return { store, runs, others, run, clock, otherClock, pass, memory, faults, stored };
+  return { store, runs, others, run, clock, otherClock, pass, memory, resize, faults, stored };
 }
 
 it("takes an answer for made as long as its process shows that it is there", async () => {
@@ -116,8 +117,8 @@ it("stores the events of an answer while it is made, each once", async () => {
 });
 
 it("stores events of any size in pieces, again where a write fails, without a gap", async () => {
-  const { run, pass, stored, store, memory } = await two();
-  memory.resize(1000 * MB);
+  const { run, pass, stored, store, resize } = await two();
+  resize(1000 * MB);
   const save = store.saveTurn.bind(store);
   let writes = 0;
   store.saveTurn = (turn) => (++writes % 5 === 0 ? Promise.reject(new Error("away")) : save(turn));
@@ -151,8 +152,8 @@ it("ends an answer whose events hold more memory than they may, and gives it bac
 });
 
 it("sends a client no more of what has been said than it is about to read", async () => {
-  const { run, memory } = await two();
-  memory.resize(1000 * MB);
+  const { run, resize } = await two();
+  resize(1000 * MB);
   const frames = Array.from({ length: 200 }, (_, number) => frame(number, "x".repeat(10_000)));
   run.reply.write(frames.join(""));
   const sent: string[] = [];

@@ -4,7 +4,7 @@ import type { Store, StoredItem } from "../../../history/store.ts";
 import type { Clock, NewId } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Tenant } from "../../../turn/tenant.ts";
-import type { TurnMemory } from "../../http/budget.ts";
+import type { ByteBudget } from "../../http/budget.ts";
 import { BackgroundRun } from "./run.ts";
 
 /** Interval between renewals of a lease, and between writes of events. */
@@ -35,7 +35,7 @@ type Parts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly memory: Pick<TurnMemory, "enter">;
+  readonly memory: Pick<ByteBudget, "enter">;
 };
 
 const keyOf = (tenant: Tenant, id: string): string => `${tenant}\n${id}`;
