@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/state-home.ts"],
+    globalSetup: ["test/support/state-home.ts", "test/support/postgres-server.ts"],
     setupFiles: ["test/support/fixed-seed.ts"],
     // Files share workers and the modules loaded there, which saves a third of their time:
     // nothing in `src` keeps state in a module, and what a test opens it closes.

@@ -6,7 +6,7 @@ import { builtinDialects } from "../../src/dialects/registry.ts";
 import { openDatabaseStore, type DatabaseConfig } from "../../src/history/open-database.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import type { Store } from "../../src/history/store.ts";
-import { missing, postgresServer } from "../support/postgres-server.ts";
+import { missing, newDatabase } from "../support/postgres-server.ts";
 import { serve } from "../support/serve.ts";
 
 const asked: Readonly<Record<string, object>> = {
@@ -76,8 +76,7 @@ describe("limits of processes that share a store", () => {
   it.skipIf(missing !== undefined)(
     `are counted together in PostgreSQL, however they write at once${missing ?? ""}`,
     async () => {
-      await using server = await postgresServer();
-      const config = { kind: "postgres", url: await server.createDatabase() } as const;
+      const config = { kind: "postgres", url: await newDatabase() } as const;
       expect(await leftIn(config)).toEqual([about40, 1]);
     },
   );

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
-import { missing, postgresServer, type PostgresServer } from "../support/postgres-server.ts";
+import { missing, newDatabase } from "../support/postgres-server.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 import { agePostgres, ageSqlite } from "../support/stored-ages.ts";
 
@@ -197,13 +197,8 @@ describe("replicas on one SQLite file", () => {
 });
 
 describe.skipIf(missing !== undefined)(`replicas on one PostgreSQL${missing ?? ""}`, () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await postgresServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
   describeSteps("PostgreSQL", {
-    storeOf: async () => ({ kind: "postgres", url: await server.createDatabase() }),
+    storeOf: async () => ({ kind: "postgres", url: await newDatabase() }),
     set: (store, ms) => (store.kind === "postgres" ? agePostgres(store.url, ms) : undefined),
   });
 });

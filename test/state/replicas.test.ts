@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
-import { missing, postgresServer, type PostgresServer } from "../support/postgres-server.ts";
+import { missing, newDatabase } from "../support/postgres-server.ts";
 import { replica, type Replica } from "../support/replica.ts";
 
 const TURNS = 50;
@@ -46,12 +46,6 @@ const configOf = (upstream: string, url: string) =>
   }) as const;
 
 describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing ?? ""}`, () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await postgresServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
-
   it("lose, repeat and confuse no turn of a conversation, whichever of them dies", async () => {
     let dying: (() => Promise<void>) | undefined;
     await using upstream = await fakeUpstream(({ body }) => {
@@ -65,7 +59,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
         ? answer
         : { ...answer, steps: [kill(), ...(answer.steps as string[])] };
     });
-    const url = await server.createDatabase();
+    const url = await newDatabase();
     const config = configOf(upstream.url, url);
     await using first = await replica(config);
     await using second = await replica(config);
@@ -126,7 +120,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       const answer = answerInChat(body, { text: `Answer ${at}.` });
       return at === 0 ? { ...answer, steps: [go, ...(answer.steps as string[])] } : answer;
     });
-    const config = configOf(upstream.url, await server.createDatabase());
+    const config = configOf(upstream.url, await newDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const [, { id }] = await ask(first, "/conversations", {});
@@ -150,7 +144,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       const steps = [...(answer.steps as string[])];
       return { ...answer, steps: [...steps.slice(0, 2), never, ...steps.slice(2)] };
     });
-    const config = configOf(upstream.url, await server.createDatabase());
+    const config = configOf(upstream.url, await newDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const [status, { id }] = await ask(first, "/responses", {
@@ -175,7 +169,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     await using upstream = await fakeUpstream(({ body }, at) =>
       answerInChat(body, { text: `Answer ${at}.` }),
     );
-    const config = configOf(upstream.url, await server.createDatabase());
+    const config = configOf(upstream.url, await newDatabase());
     await using first = await replica(config);
     await using second = await replica(config);
     const say = (text: string, thread: Body) => ({

@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -54,7 +55,7 @@ export async function postgresServer(): Promise<PostgresServer> {
 
   async function start(): Promise<void> {
     const settings = [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories="];
-    const fast = ["fsync=off", "max_connections=60"];
+    const fast = ["fsync=off", "max_connections=200"];
     const args = [...settings, ...fast].flatMap((setting) => ["-c", setting]);
     server = spawn(join(programs ?? "", "postgres"), ["-D", data, ...args], {
       ...asNobody,
@@ -111,6 +112,39 @@ export async function postgresServer(): Promise<PostgresServer> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Global set-up of the test run: one server for all files, which the first that asks for a database
+ * starts.
+ */
+export async function setup(): Promise<() => Promise<void>> {
+  let server: Promise<PostgresServer> | undefined;
+  const databases = createHttpServer((_, response) => {
+    server ??= postgresServer();
+    void server
+      .then((started) => started.createDatabase())
+      .then(
+        (address) => response.end(address),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      );
+  });
+  databases.listen(0, "127.0.0.1");
+  await once(databases, "listening");
+  const { port } = databases.address() as AddressInfo;
+  process.env["PATCHBAY_TEST_DATABASES"] = `http://127.0.0.1:${port}`;
+  return async () => {
+    databases.closeAllConnections();
+    databases.close();
+    await (await server)?.[Symbol.asyncDispose]();
+  };
+}
+
+/** The address of a new, empty database on the server of the run. Tests that stop a server have one of their own. */
+export async function newDatabase(): Promise<string> {
+  const response = await fetch(process.env["PATCHBAY_TEST_DATABASES"] ?? "");
+  if (!response.ok) throw new Error(await response.text());
+  return response.text();
 }
 
 async function freePort(): Promise<number> {
