@@ -3,7 +3,8 @@
  * are in, and the bytes allocated. V8 does the counting, so every run gives the same numbers.
  *
  * `node bench/turn-counts.ts` prints a table; with `--json` it prints the figures, which
- * `src/architecture.test.ts` compares with its budgets.
+ * `src/architecture.test.ts` compares with its budgets. With `--turn "chat on chat"` it prints each
+ * function of that turn with its number of calls, by file.
  */
 
 import { createServer, type Server } from "node:http";
@@ -21,6 +22,8 @@ export type TurnCounts = {
   readonly functions: number;
   readonly calls: number;
   readonly kilobytes: number;
+  /** Calls of each function, by file. */
+  readonly byFile: ReadonlyMap<string, ReadonlyMap<string, number>>;
 };
 
 type Turn = () => Promise<void>;
@@ -60,30 +63,33 @@ type Coverage = {
     readonly url: string;
     readonly functions: readonly {
       readonly functionName: string;
-      readonly ranges: readonly { readonly count: number }[];
+      readonly ranges: readonly { readonly count: number; readonly startOffset: number }[];
     }[];
   }[];
 };
 
 /** The counts since the last call. */
 function take(session: Session): Omit<TurnCounts, "kilobytes"> {
-  const files = new Set<string>();
+  const byFile = new Map<string, Map<string, number>>();
   let functions = 0;
   let calls = 0;
   session.post("Profiler.takePreciseCoverage", (error, taken: Coverage) => {
     if (error) throw error;
     for (const { url, functions: list } of taken.result) {
       if (!url.startsWith(sources)) continue;
-      for (const { ranges } of list) {
-        const count = ranges[0]?.count ?? 0;
-        if (count === 0) continue;
-        files.add(url);
+      for (const { functionName, ranges } of list) {
+        const [range] = ranges;
+        const count = range?.count ?? 0;
+        if (range === undefined || count === 0) continue;
+        const file = url.slice(sources.length);
+        const called = byFile.get(file) ?? new Map<string, number>();
+        byFile.set(file, called.set(functionName || `(at ${range.startOffset})`, count));
         functions++;
         calls += count;
       }
     }
   });
-  return { files: files.size, functions, calls };
+  return { files: byFile.size, functions, calls, byFile };
 }
 
 /* The three standard turns: through `fetch`, to an HTTP upstream on loopback. */
@@ -379,13 +385,33 @@ export async function turnCounts(): Promise<ReadonlyMap<string, TurnCounts>> {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const rows = await turnCounts();
-  if (process.argv.includes("--json"))
-    process.stdout.write(`${JSON.stringify(Object.fromEntries(rows))}\n`);
-  else
-    for (const [title, { files, functions, calls, kilobytes }] of rows)
-      process.stdout.write(
-        `${title.padEnd(50)} ${files} files, ${functions} functions, ${calls} calls, ${kilobytes} kB\n`,
-      );
+const tableOf = (rows: ReadonlyMap<string, TurnCounts>): string =>
+  [...rows]
+    .map(
+      ([title, { files, functions, calls, kilobytes }]) =>
+        `${title.padEnd(50)} ${files} files, ${functions} functions, ${calls} calls, ${kilobytes} kB`,
+    )
+    .join("\n");
+
+function functionsOf({ byFile }: TurnCounts): string {
+  const lines: string[] = [];
+  for (const [file, called] of [...byFile].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    lines.push(`${file} (${called.size})`);
+    for (const [name, count] of called) lines.push(`  ${String(count).padStart(6)} ${name}`);
+  }
+  return lines.join("\n");
 }
+
+function told(rows: ReadonlyMap<string, TurnCounts>, args: readonly string[]): string {
+  if (args.includes("--json")) {
+    const figures = [...rows].map(([title, { byFile: _, ...counts }]) => [title, counts]);
+    return JSON.stringify(Object.fromEntries(figures));
+  }
+  if (!args.includes("--turn")) return tableOf(rows);
+  const title = args[args.indexOf("--turn") + 1] ?? "";
+  const counts = rows.get(title);
+  return counts === undefined ? `No turn is called "${title}".` : functionsOf(counts);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.stdout.write(`${told(await turnCounts(), process.argv)}\n`);
