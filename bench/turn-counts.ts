@@ -404,7 +404,10 @@ function functionsOf({ byFile }: TurnCounts): string {
 
 function told(rows: ReadonlyMap<string, TurnCounts>, args: readonly string[]): string {
   if (args.includes("--json")) {
-    const figures = [...rows].map(([title, { byFile: _, ...counts }]) => [title, counts]);
+    const figures = [...rows].map(([title, { files, functions, calls, kilobytes }]) => [
+      title,
+      { files, functions, calls, kilobytes },
+    ]);
     return JSON.stringify(Object.fromEntries(figures));
   }
   if (!args.includes("--turn")) return tableOf(rows);

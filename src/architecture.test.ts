@@ -264,7 +264,7 @@ const turnCeilings: Readonly<Record<string, readonly [number, number, number]>> 
   "chat: 60 kB request with 30 tools": [583, 1570, 265],
   "responses: answer with one tool": [662, 1103, 90],
   "responses: stream of 100 deltas": [722, 1843, 187],
-  "responses: stream of 1,000 argument fragments": [779, 4050, 896],
+  "responses: stream of 1,000 argument fragments": [779, 4050, 960],
   "responses: 60 kB request with 30 tools": [675, 2058, 432],
 };
 
