@@ -33,7 +33,7 @@ export { replayBundle } from "./observe/recording/replay/replay.ts";
 export { MAX_TURN_BYTES } from "./observe/recording/turn-record.ts";
 export { anthropic } from "./profiles/anthropic.ts";
 export { isOwnModel, modelProfile } from "./profiles/models.ts";
-export { openaiResponses } from "./profiles/openai-responses.ts";
+export { openaiResponses } from "./profiles/openai.ts";
 export { qwen } from "./profiles/qwen.ts";
 export { errorsIn } from "./schema/check.ts";
 export { folding } from "./stream/fold.ts";

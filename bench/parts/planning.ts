@@ -7,7 +7,7 @@ import { clientName, upstreamName, type UpstreamName } from "../../src/turn/name
 import type { Profile } from "../../src/turn/profile.ts";
 import type { Tool, Turn } from "../../src/turn/turn.ts";
 import { gemini } from "../../src/profiles/gemini.ts";
-import { genericChat } from "../../src/profiles/generic-chat.ts";
+import { genericChat } from "../../src/profiles/generic.ts";
 import { median } from "../figures.ts";
 import type { Check, Part } from "../part.ts";
 import { showRatio, verdict } from "../report.ts";

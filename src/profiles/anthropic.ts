@@ -1,10 +1,17 @@
-import { extendProfile, NO_LIMIT } from "./extend.ts";
-import { anthropicForms, genericMessages } from "./generic-messages.ts";
+import { extendProfile, kinds, NO_LIMIT, words } from "./extend.ts";
+import { anthropicForms, genericMessages } from "./generic.ts";
 
 const noSampling = { temperature: null, topP: null, topK: null } as const;
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 const free = ["auto", "none"] as const;
 const lateSystem = { lateSystem: true } as const;
+const budgets = {
+  forms: ["enabled", "disabled"],
+  efforts: [],
+  display: true,
+  leads: true,
+} as const;
+const newest = { maxTokens: 128_000, params: noSampling, history: lateSystem } as const;
 
 /**
  * Anthropic's own API. From the types of the `@anthropic-ai/sdk` package 1.8,
@@ -20,21 +27,10 @@ export const anthropic = extendProfile(genericMessages, {
   families: ["claude-*"],
   defaultModel: "claude-sonnet-5",
   tools: {
-    kinds: {
-      web_search: "native",
-      web_fetch: "native",
-      code_execution: "native",
-      code_interpreter: "native",
-      tool_search_tool: "native",
-      mcp_toolset: "native",
-      advisor: "native",
-      bash: "native",
-      text_editor: "native",
-      memory: "native",
-      computer: "native",
-      computer_toolset: "native",
-      browser_toolset: "native",
-    },
+    kinds: kinds(
+      "native",
+      "web_search web_fetch code_execution code_interpreter tool_search_tool mcp_toolset advisor bash text_editor memory computer computer_toolset browser_toolset",
+    ),
     foreign: anthropicForms,
     max: NO_LIMIT,
     names: { max: 128 },
@@ -50,38 +46,11 @@ export const anthropic = extendProfile(genericMessages, {
   countsTokens: true,
   formats: ["text", "strict"],
   strictSchema: {
-    keywords: [
-      "type",
-      "properties",
-      "required",
-      "additionalProperties",
-      "items",
-      "minItems",
-      "anyOf",
-      "allOf",
-      "enum",
-      "const",
-      "$ref",
-      "$defs",
-      "definitions",
-      "$schema",
-      "format",
-      "title",
-      "description",
-      "default",
-    ],
-    formats: [
-      "date-time",
-      "time",
-      "date",
-      "duration",
-      "email",
-      "hostname",
-      "uri",
-      "ipv4",
-      "ipv6",
-      "uuid",
-    ],
+    keywords: words(
+      "type properties required additionalProperties items minItems anyOf allOf enum " +
+        "const $ref $defs definitions $schema format title description default",
+    ),
+    formats: words("date-time time date duration email hostname uri ipv4 ipv6 uuid"),
   },
   reasoning: "signed_thinking",
   maxTokens: 64_000,
@@ -105,23 +74,16 @@ export const anthropic = extendProfile(genericMessages, {
     },
     { match: "*claude-3-5-*", maxTokens: 8_192 },
     {
-      match: [
-        "*opus-4-1*",
-        "*opus-4-2*",
-        "*opus-4-0*",
-        "*sonnet-4-0*",
-        "*sonnet-4-2*",
-        "*claude-3-7-*",
-      ],
+      match: words("*opus-4-1* *opus-4-2* *opus-4-0* *sonnet-4-0* *sonnet-4-2* *claude-3-7-*"),
       maxTokens: 32_000,
-      thinking: { forms: ["enabled", "disabled"], efforts: [], display: true, leads: true },
+      thinking: budgets,
       history: { prefill: true },
     },
     {
       match: "*-4-5*",
       maxTokens: 64_000,
       exclusiveSampling: true,
-      thinking: { forms: ["enabled", "disabled"], efforts: [], display: true, leads: true },
+      thinking: budgets,
       history: { prefill: true },
     },
     {
@@ -138,18 +100,10 @@ export const anthropic = extendProfile(genericMessages, {
       },
     },
     { match: ["*opus-4-7*", "*sonnet-5*"], maxTokens: 128_000, params: noSampling },
-    { match: "*opus-4-8*", maxTokens: 128_000, params: noSampling, history: lateSystem },
-    {
-      match: ["*opus-5*", "*haiku-5-5*"],
-      maxTokens: 128_000,
-      params: noSampling,
-      history: lateSystem,
-    },
+    { match: ["*opus-4-8*", "*opus-5*", "*haiku-5-5*"], ...newest },
     {
       match: ["*fable-5*", "*mythos-5*"],
-      maxTokens: 128_000,
-      params: noSampling,
-      history: lateSystem,
+      ...newest,
       thinking: { forms: ["adaptive"], efforts, display: true },
     },
     {
@@ -164,4 +118,58 @@ export const anthropic = extendProfile(genericMessages, {
       thinking: { forms: ["adaptive", "between_tools"], efforts, display: true },
     },
   ],
+});
+
+/**
+ * Claude on Amazon Bedrock by InvokeModel, `https://bedrock-runtime.REGION.amazonaws.com`,
+ * with an API key of Bedrock as bearer token or requests that the host signs.
+ * From the AWS page on Anthropic's Messages API and the `@anthropic-ai/bedrock-sdk`
+ * package. Not tried against it.
+ *
+ * Its streams have frames of AWS's own, which nobody here reads: it is asked for
+ * whole answers, and clients that want streams are given them all the same. It
+ * runs no tools itself and takes no system messages among the others.
+ */
+export const anthropicBedrock = extendProfile(anthropic, {
+  name: "anthropic-bedrock",
+  provider: "aws.bedrock",
+  defaultModel: null,
+  route: { path: "/model/{model}/invoke", without: ["model", "stream", "cache_control"] },
+  bearer: true,
+  fields: { anthropic_version: "bedrock-2023-05-31" },
+  tools: {
+    kinds: kinds(
+      "ignore",
+      "web_search web_fetch code_execution code_interpreter mcp_toolset advisor tool_search_tool",
+    ),
+    deferred: false,
+  },
+  history: { lateSystem: false },
+  params: { serviceTier: null, user: null },
+});
+
+/**
+ * Claude on Vertex AI, `https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/anthropic`,
+ * with an access token as key. After Google's page on the models of partners and
+ * the `@anthropic-ai/vertex-sdk` package. Not tried against it.
+ *
+ * It takes no system messages among the others, and of the server's tools the
+ * search of the web alone.
+ */
+export const anthropicVertex = extendProfile(anthropic, {
+  name: "anthropic-vertex",
+  provider: "gcp.vertex_ai",
+  defaultModel: null,
+  route: {
+    path: "/models/{model}:rawPredict",
+    stream: "/models/{model}:streamRawPredict",
+    without: ["model"],
+  },
+  bearer: true,
+  fields: { anthropic_version: "vertex-2023-10-16" },
+  tools: {
+    kinds: kinds("ignore", "web_fetch code_execution code_interpreter mcp_toolset advisor"),
+  },
+  history: { lateSystem: false },
+  params: { serviceTier: null },
 });

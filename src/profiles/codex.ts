@@ -1,5 +1,5 @@
 import type { Profile } from "../turn/profile.ts";
-import { functionsOnly, NO_LIMIT, openaiFamilies } from "./extend.ts";
+import { absent, functionsOnly, NO_LIMIT, openaiFamilies } from "./extend.ts";
 
 /**
  * Codex by its app-server, 0.164 or newer, made a model and nothing else. From
@@ -38,38 +38,17 @@ export const codex: Profile = {
     },
   },
   params: {
+    ...absent(
+      "maxTokens temperature topP n stop seed presencePenalty frequencyPenalty logitBias logprobs " +
+        "parallelCalls maxCalls store metadata user safetyIdentifier cacheKey cacheRetention " +
+        "truncation modalities audio prediction webSearch previousResponse conversation " +
+        "background prompt",
+    ),
     effort: "effort",
     reasoningSummary: "summary",
     verbosity: "verbosity",
     serviceTier: "serviceTier",
     include: "include",
-    maxTokens: null,
-    temperature: null,
-    topP: null,
-    n: null,
-    stop: null,
-    seed: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
-    logitBias: null,
-    logprobs: null,
-    parallelCalls: null,
-    maxCalls: null,
-    store: null,
-    metadata: null,
-    user: null,
-    safetyIdentifier: null,
-    cacheKey: null,
-    cacheRetention: null,
-    truncation: null,
-    modalities: null,
-    audio: null,
-    prediction: null,
-    webSearch: null,
-    previousResponse: null,
-    conversation: null,
-    background: null,
-    prompt: null,
   },
   formats: ["text", "strict"],
   reasoning: "items",

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile } from "./extend.ts";
+import { messagesOf, openChat } from "./generic.ts";
 
 const on = { thinking: { type: "enabled" } };
 
@@ -13,20 +13,16 @@ const on = { thinking: { type: "enabled" } };
  * with every call. `strict` is for the beta address only. Only deepseek-flash
  * sees images. Inferred: the number of tools.
  */
-export const deepseek = extendProfile(genericChat, {
+export const deepseek = extendProfile(openChat, {
   name: "deepseek",
   provider: "deepseek",
   families: ["deepseek-*"],
   defaultModel: "deepseek-v4-pro",
   tools: { choice: ["auto", "none"], schema: { strict: false } },
   params: {
-    ...openaiOnly,
+    ...absent("n seed logitBias parallelCalls"),
     user: "user_id",
     safetyIdentifier: "user_id",
-    n: null,
-    seed: null,
-    logitBias: null,
-    parallelCalls: null,
   },
   effort: {
     none: { as: null, fields: { thinking: { type: "disabled" } } },
@@ -39,4 +35,20 @@ export const deepseek = extendProfile(genericChat, {
   formats: ["text", "json"],
   history: { media: [], reasoningWithCalls: "" },
   models: [{ match: "deepseek-flash*", history: { media: ["image"] } }],
+});
+
+/**
+ * DeepSeek in its Messages form, `https://api.deepseek.com/anthropic/v1`. After
+ * api-docs.deepseek.com, Anthropic API, and farion1231/cc-switch#3222 (calls
+ * without the thought before them are refused). Not tried against it.
+ *
+ * It overlooks budgets, `top_k` and who asks, and sees neither images nor
+ * documents. While it thinks it takes no forced choice.
+ */
+export const deepseekMessages = messagesOf(deepseek, {
+  provider: "deepseek",
+  tools: { choice: ["auto", "none"] },
+  params: absent("topK user parallelCalls"),
+  thinking: { forms: ["enabled", "disabled"], efforts: ["low", "medium", "high", "max"] },
+  history: { media: [], reasoningWithCalls: " " },
 });

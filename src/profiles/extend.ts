@@ -1,6 +1,6 @@
 import { isFields } from "../json/json.ts";
-import type { Difference, Profile } from "../turn/profile.ts";
-import type { Fields } from "../turn/turn.ts";
+import type { Difference, KindRule, Profile } from "../turn/profile.ts";
+import type { Fields, Params } from "../turn/turn.ts";
 
 type Extension = Difference &
   Partial<Pick<Profile, "name" | "provider" | "families" | "defaultModel" | "models">>;
@@ -17,6 +17,17 @@ export function extendProfile(
   return models.length === 0 ? profile : { ...profile, models };
 }
 
+/** A list of words with blanks between. */
+export const words = (text: string): readonly string[] => text.split(" ");
+
+/** Parameters that an upstream does not have, by their names with blanks between. */
+export const absent = (names: string): { readonly [P in keyof Params]?: null } =>
+  Object.fromEntries(words(names).map((name) => [name, null]));
+
+/** The same rule for several kinds of tool. */
+export const kinds = (rule: KindRule, names: string): Profile["tools"]["kinds"] =>
+  Object.fromEntries(words(names).map((kind) => [kind, rule]));
+
 /** What OpenAI's models are called. */
 export const openaiFamilies: readonly string[] = [
   "gpt-*",
@@ -29,16 +40,11 @@ export const openaiFamilies: readonly string[] = [
 export const NO_LIMIT = 1_000_000;
 
 /** Kinds of tool where functions are all there is: what others run for the client is left out. */
-export const functionsOnly = {
+export const functionsOnly: Profile["tools"]["kinds"] = {
   function: "native",
-  web_search: "ignore",
-  file_search: "ignore",
-  code_interpreter: "ignore",
-  computer_use: "ignore",
-  image_generation: "ignore",
-  mcp: "ignore",
+  ...kinds("ignore", "web_search file_search code_interpreter computer_use image_generation mcp"),
   "*": "degrade",
-} as const satisfies Profile["tools"]["kinds"];
+};
 
 /** Efforts of an upstream that thinks as much as it likes, and always. */
 export const ungraded = {
@@ -56,19 +62,10 @@ export const switched = (off: Fields, on: Fields): NonNullable<Profile["effort"]
 });
 
 /** What OpenAI's own chat has and the servers compatible with it do not. */
-export const openaiOnly = {
-  verbosity: null,
-  serviceTier: null,
-  store: null,
-  metadata: null,
-  safetyIdentifier: null,
-  cacheKey: null,
-  cacheRetention: null,
-  modalities: null,
-  audio: null,
-  prediction: null,
-  webSearch: null,
-} as const satisfies Profile["params"];
+export const openaiOnly = absent(
+  "verbosity serviceTier store metadata safetyIdentifier cacheKey cacheRetention modalities " +
+    "audio prediction webSearch",
+);
 
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined) return base;

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, words } from "./extend.ts";
+import { openChat } from "./generic.ts";
 
 /**
  * Gemini behind its OpenAI-compatible endpoint. From ai.google.dev, OpenAI
@@ -14,7 +14,7 @@ import { genericChat } from "./generic-chat.ts";
  * with the call, so reasoning is nothing apart. Inferred: the schema beyond
  * `const`, `$ref` and `examples`, and the fields not on its page.
  */
-export const gemini = extendProfile(genericChat, {
+export const gemini = extendProfile(openChat, {
   name: "gemini",
   provider: "gcp.gemini",
   families: ["gemini-*", "gemma-*"],
@@ -33,31 +33,13 @@ export const gemini = extendProfile(genericChat, {
       mixedEnums: false,
       strict: false,
       formats: ["date-time", "enum", "float", "double", "int32", "int64"],
-      keywords: [
-        "format",
-        "title",
-        "default",
-        "minimum",
-        "maximum",
-        "minItems",
-        "maxItems",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minProperties",
-        "maxProperties",
-      ],
+      keywords: words(
+        "format title default minimum maximum minItems maxItems minLength maxLength " +
+          "pattern minProperties maxProperties",
+      ),
     },
   },
-  params: {
-    ...openaiOnly,
-    seed: null,
-    user: null,
-    logitBias: null,
-    logprobs: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
-  },
+  params: absent("seed user logitBias logprobs presencePenalty frequencyPenalty"),
   effort: {
     none: { as: "low", changed: true },
     minimal: { as: "low" },

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile } from "./extend.ts";
+import { openChat } from "./generic.ts";
 
 /**
  * Groq, for openai/gpt-oss-120b and -20b. From the request types of
@@ -10,20 +10,15 @@ import { genericChat } from "./generic-chat.ts";
  * Some of its models search (`browser_search`), but not all: allow them
  * `kinds.web_search` with `builtins`. The Llamas do not think.
  */
-export const groq = extendProfile(genericChat, {
+export const groq = extendProfile(openChat, {
   name: "groq",
   provider: "groq",
   families: ["llama-*"],
   defaultModel: "openai/gpt-oss-120b",
   params: {
-    ...openaiOnly,
+    ...absent("n logitBias logprobs presencePenalty frequencyPenalty"),
     maxTokens: "max_completion_tokens",
     serviceTier: "service_tier",
-    n: null,
-    logitBias: null,
-    logprobs: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
   },
   effort: {
     none: { as: "low", changed: true },

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly, switched } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, switched } from "./extend.ts";
+import { openChat } from "./generic.ts";
 
 /**
  * Xiaomi MiMo, for mimo-v2.5-pro. From platform.xiaomimimo.com (OpenAI API,
@@ -11,7 +11,7 @@ import { genericChat } from "./generic-chat.ts";
  * must come back with every call; inferred: that a blank will do. Inferred too:
  * the number of tools, and what it does not list.
  */
-export const mimo = extendProfile(genericChat, {
+export const mimo = extendProfile(openChat, {
   name: "mimo",
   families: ["mimo-*"],
   defaultModel: "mimo-v2.5-pro",
@@ -28,15 +28,9 @@ export const mimo = extendProfile(genericChat, {
     },
   },
   params: {
-    ...openaiOnly,
+    ...absent("effort n seed logitBias logprobs parallelCalls"),
     maxTokens: "max_completion_tokens",
     user: "user_id",
-    effort: null,
-    n: null,
-    seed: null,
-    logitBias: null,
-    logprobs: null,
-    parallelCalls: null,
   },
   effort: switched({ thinking: { type: "disabled" } }, { thinking: { type: "enabled" } }),
   formats: ["text", "json"],

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly, switched } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, switched } from "./extend.ts";
+import { messagesOf, openChat } from "./generic.ts";
 
 const on = { thinking: { type: "adaptive" } };
 
@@ -11,24 +11,17 @@ const on = { thinking: { type: "adaptive" } };
  * text unless it is told to split it off. The M2 models see no images and
  * always think. Inferred: the JSON mode and the number of tools.
  */
-export const minimax = extendProfile(genericChat, {
+export const minimax = extendProfile(openChat, {
   name: "minimax",
   families: ["minimax-*"],
   defaultModel: "MiniMax-M3",
   tools: { choice: ["auto"], schema: { strict: false } },
   params: {
-    ...openaiOnly,
+    ...absent(
+      "effort n seed stop logitBias logprobs presencePenalty frequencyPenalty parallelCalls",
+    ),
     maxTokens: "max_completion_tokens",
     user: "user_id",
-    effort: null,
-    n: null,
-    seed: null,
-    stop: null,
-    logitBias: null,
-    logprobs: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
-    parallelCalls: null,
   },
   effort: switched({ thinking: { type: "disabled" } }, on),
   fields: { reasoning_split: true },
@@ -42,4 +35,15 @@ export const minimax = extendProfile(genericChat, {
       history: { media: [] },
     },
   ],
+});
+
+/**
+ * MiniMax in its Messages form, `https://api.minimax.io/anthropic/v1`. After
+ * platform.minimax.io, Anthropic-compatible API. Not tried against it.
+ *
+ * It overlooks `top_k`, stop sequences and tiers, and takes text and calls only.
+ */
+export const minimaxMessages = messagesOf(minimax, {
+  params: absent("topK stop"),
+  history: { media: [] },
 });

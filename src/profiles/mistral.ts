@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile } from "./extend.ts";
+import { openChat } from "./generic.ts";
 
 /**
  * Mistral. From the request types of mistralai/client-python, the validator of
@@ -13,7 +13,7 @@ import { genericChat } from "./generic-chat.ts";
  * It takes reasoning back as parts of the content only, which is not written.
  * Inferred: the number of tools, and that nothing is cached.
  */
-export const mistral = extendProfile(genericChat, {
+export const mistral = extendProfile(openChat, {
   name: "mistral",
   provider: "mistral_ai",
   families: [
@@ -28,14 +28,10 @@ export const mistral = extendProfile(genericChat, {
   defaultModel: "mistral-large-latest",
   tools: { cached: false },
   params: {
-    ...openaiOnly,
+    ...absent("effort user logitBias logprobs"),
     seed: "random_seed",
     metadata: "metadata",
     prediction: "prediction",
-    effort: null,
-    user: null,
-    logitBias: null,
-    logprobs: null,
   },
   reasoning: "none",
   streamUsage: false,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Profile } from "../turn/profile.ts";
 import { extendProfile } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { genericChat } from "./generic.ts";
 import { modelProfile } from "./models.ts";
-import { openaiResponses } from "./openai-responses.ts";
+import { openaiResponses } from "./openai.ts";
 
 const base: Profile = {
   ...genericChat,

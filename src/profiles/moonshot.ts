@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly, switched, ungraded } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, switched, ungraded } from "./extend.ts";
+import { messagesOf, openChat } from "./generic.ts";
 
 // Reasoning of earlier turns is overlooked unless it is told otherwise.
 const kept = { thinking: { type: "enabled", keep: "all" } };
@@ -19,7 +19,7 @@ const off = { thinking: { type: "disabled" } };
  * search asks the client to echo, so it is none. Inferred: `empty`, and which
  * effort of kimi-k3 is nearest to which.
  */
-export const moonshot = extendProfile(genericChat, {
+export const moonshot = extendProfile(openChat, {
   name: "moonshot",
   provider: "moonshot_ai",
   families: ["kimi-*", "moonshot-*"],
@@ -30,19 +30,12 @@ export const moonshot = extendProfile(genericChat, {
     schema: { anyRoot: false, strict: false },
   },
   params: {
-    ...openaiOnly,
+    ...absent(
+      "effort temperature topP n seed logitBias presencePenalty frequencyPenalty parallelCalls",
+    ),
     maxTokens: "max_completion_tokens",
     cacheKey: "prompt_cache_key",
     safetyIdentifier: "safety_identifier",
-    effort: null,
-    temperature: null,
-    topP: null,
-    n: null,
-    seed: null,
-    logitBias: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
-    parallelCalls: null,
   },
   effort: ungraded,
   history: { media: ["image"], empty: false, reasoningWithCalls: " " },
@@ -62,4 +55,14 @@ export const moonshot = extendProfile(genericChat, {
     { match: "kimi-k2.5*", effort: switched(off, { thinking: { type: "enabled" } }) },
     { match: "kimi-k2.6*", effort: switched(off, kept), fields: kept },
   ],
+});
+
+/**
+ * Moonshot in its Messages form, `https://api.moonshot.ai/anthropic/v1`, for the
+ * kimi-k models. After platform.moonshot.ai, use in Claude Code. Not tried against it.
+ *
+ * Inferred: that it takes images as bytes only in messages, and no format.
+ */
+export const moonshotMessages = messagesOf(moonshot, {
+  params: absent("topK user"),
 });

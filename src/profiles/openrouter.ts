@@ -1,5 +1,5 @@
-import { extendProfile } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile } from "./extend.ts";
+import { genericChat } from "./generic.ts";
 
 /**
  * OpenRouter, whichever model it leads to. From the request types of
@@ -29,13 +29,8 @@ export const openrouter = extendProfile(genericChat, {
     schema: { anyRoot: false },
   },
   params: {
+    ...absent("n store safetyIdentifier cacheRetention audio webSearch"),
     maxTokens: "max_completion_tokens",
-    n: null,
-    store: null,
-    safetyIdentifier: null,
-    cacheRetention: null,
-    audio: null,
-    webSearch: null,
   },
   reasoning: "reasoning_details",
   history: {

@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly, switched } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, switched } from "./extend.ts";
+import { messagesOf, openChat } from "./generic.ts";
 
 const on = { enable_thinking: true };
 
@@ -13,18 +13,12 @@ const on = { enable_thinking: true };
  * and instruct models do not think, so that a choice can be forced. Inferred:
  * that, `user` and the number of tools.
  */
-export const qwen = extendProfile(genericChat, {
+export const qwen = extendProfile(openChat, {
   name: "qwen",
   families: ["qwen*", "qwq*", "qvq*"],
   defaultModel: "qwen3.8-max",
   tools: { choice: ["auto", "none"] },
-  params: {
-    ...openaiOnly,
-    effort: null,
-    user: null,
-    logitBias: null,
-    frequencyPenalty: null,
-  },
+  params: absent("effort user logitBias frequencyPenalty"),
   effort: switched({ enable_thinking: false }, on),
   history: { media: [] },
   models: [
@@ -39,4 +33,14 @@ export const qwen = extendProfile(genericChat, {
     },
     { match: "*omni*", history: { media: ["image", "audio"] } },
   ],
+});
+
+/**
+ * Qwen in its Messages form, `https://dashscope-intl.aliyuncs.com/apps/anthropic/v1`.
+ * From Alibaba Cloud Model Studio, Claude Code. Not tried against it.
+ *
+ * Inferred: that formats and tiers are not taken.
+ */
+export const qwenMessages = messagesOf(qwen, {
+  params: absent("user"),
 });

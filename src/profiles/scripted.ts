@@ -1,5 +1,6 @@
 import type { Profile } from "../turn/profile.ts";
-import { NO_LIMIT } from "./extend.ts";
+import { absent, NO_LIMIT } from "./extend.ts";
+import { genericChat } from "./generic.ts";
 
 /** A script can say anything, so nothing has to be changed for it. */
 export const scripted: Profile = {
@@ -26,4 +27,16 @@ export const scripted: Profile = {
   formats: ["text", "json", "schema"],
   reasoning: "items",
   streamUsage: true,
+};
+
+/** The embedded model: it calls what the client runs, and can search or draw nothing itself. */
+export const demo: Profile = {
+  ...scripted,
+  name: "demo",
+  tools: {
+    ...scripted.tools,
+    kinds: { ...genericChat.tools.kinds, custom: "native" },
+    names: genericChat.tools.names,
+  },
+  params: { ...scripted.params, ...absent("logprobs audio webSearch") },
 };

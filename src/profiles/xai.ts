@@ -1,6 +1,6 @@
 import type { Difference, Profile } from "../turn/profile.ts";
-import { extendProfile, openaiOnly } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, kinds } from "./extend.ts";
+import { genericResponses, openChat } from "./generic.ts";
 
 /** Efforts as docs.x.ai has them, in both of its APIs; the nearest are inferred. */
 export const grokEfforts = {
@@ -36,20 +36,50 @@ export const grokEfforts = {
  * xAI calls this API legacy: its hosted tools are in Responses only. Inferred:
  * that past reasoning is taken, and the number of tools.
  */
-export const xai = extendProfile(genericChat, {
+export const xai = extendProfile(openChat, {
   name: "xai",
   provider: "x_ai",
   families: ["grok-*"],
   defaultModel: "grok-4.6",
   params: {
-    ...openaiOnly,
+    ...absent("stop logitBias presencePenalty frequencyPenalty"),
     maxTokens: "max_completion_tokens",
     serviceTier: "service_tier",
-    stop: null,
-    logitBias: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
   },
   ...grokEfforts,
   history: { media: ["image"] },
+});
+
+/**
+ * xAI's Responses API. The kinds it takes are those its refusal lists
+ * (bifrost#5428); their fields, the choices and the encrypted reasoning are
+ * from vercel/ai's provider. Read 2026-11.
+ *
+ * Inferred: the parameters it has none of. Its `shell` is not known to be
+ * OpenAI's, so a function stands in.
+ */
+export const xaiResponses = extendProfile(genericResponses, {
+  name: "xai-responses",
+  provider: "x_ai",
+  families: ["grok-*"],
+  defaultModel: "grok-4.6",
+  tools: {
+    kinds: {
+      ...kinds("native", "function web_search file_search code_interpreter image_generation mcp"),
+      computer_use: "ignore",
+      "*": "degrade",
+    },
+    choice: ["auto", "none", "required", "function"],
+    builtins: {
+      web_search: { type: "web_search", allowed_domains: { $from: "filters.allowed_domains" } },
+      code_interpreter: { type: "code_interpreter" },
+    },
+  },
+  params: {
+    ...absent("verbosity presencePenalty frequencyPenalty background conversation prompt"),
+    // It keeps answers for 30 days, and goes on from one by its id.
+    previousResponse: "previous_response_id",
+    seed: "seed",
+  },
+  ...grokEfforts,
 });

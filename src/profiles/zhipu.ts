@@ -1,5 +1,5 @@
-import { extendProfile, openaiOnly, switched } from "./extend.ts";
-import { genericChat } from "./generic-chat.ts";
+import { absent, extendProfile, switched } from "./extend.ts";
+import { messagesOf, openChat } from "./generic.ts";
 
 // Past reasoning is overlooked unless it is told otherwise.
 const on = { thinking: { type: "enabled", clear_thinking: false } };
@@ -16,7 +16,7 @@ const off = { thinking: { type: "disabled" } };
  * the names of its search engines. Inferred: `strict`, the number of tools, and
  * which effort of GLM-5.3 is nearest to which.
  */
-export const zhipu = extendProfile(genericChat, {
+export const zhipu = extendProfile(openChat, {
   name: "zhipu",
   families: ["glm-*"],
   defaultModel: "glm-5.2",
@@ -42,15 +42,9 @@ export const zhipu = extendProfile(genericChat, {
     },
   },
   params: {
-    ...openaiOnly,
+    ...absent("n logitBias logprobs presencePenalty frequencyPenalty parallelCalls"),
     user: "user_id",
     safetyIdentifier: "user_id",
-    n: null,
-    logitBias: null,
-    logprobs: null,
-    presencePenalty: null,
-    frequencyPenalty: null,
-    parallelCalls: null,
   },
   effort: { none: { as: null, fields: off } },
   fields: { tool_stream: true, ...on },
@@ -74,4 +68,16 @@ export const zhipu = extendProfile(genericChat, {
     { match: ["glm-4-*", "glm-4.5*"], fields: { tool_stream: null } },
     { match: ["glm-*v", "glm-*v-*"], history: { media: ["image"] } },
   ],
+});
+
+/**
+ * Z.ai and Zhipu in their Messages form, `https://api.z.ai/api/anthropic/v1` and
+ * `https://open.bigmodel.cn/api/anthropic/v1`, for the GLM models. After
+ * docs.z.ai, Claude Code. Not tried against it.
+ *
+ * Inferred: that a forced choice and formats are not taken, as in its chat.
+ */
+export const zhipuMessages = messagesOf(zhipu, {
+  tools: { choice: ["auto", "none"] },
+  params: absent("topK user"),
 });

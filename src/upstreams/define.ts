@@ -1,4 +1,4 @@
-import { genericChat } from "../profiles/generic-chat.ts";
+import { genericChat } from "../profiles/generic.ts";
 import type { Flow, Sink } from "../stream/flow.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";

@@ -9,8 +9,8 @@ import type { Profile } from "../../src/turn/profile.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { writeCodexRequest } from "../../src/upstreams/codex/request.ts";
 import { codex } from "../../src/profiles/codex.ts";
-import { genericChat } from "../../src/profiles/generic-chat.ts";
-import { genericResponses } from "../../src/profiles/generic-responses.ts";
+import { genericChat } from "../../src/profiles/generic.ts";
+import { genericResponses } from "../../src/profiles/generic.ts";
 import { zhipu } from "../../src/profiles/zhipu.ts";
 
 /** An upstream that asks a good deal of a conversation. */

@@ -12,7 +12,7 @@ import type { UpstreamName } from "../../src/turn/names.ts";
 import type { Turn } from "../../src/turn/turn.ts";
 import { httpUpstream, type HttpOptions } from "../../src/upstreams/http/http.ts";
 import { undiciTransport } from "../../src/upstreams/http/undici-transport.ts";
-import { genericChat } from "../../src/profiles/generic-chat.ts";
+import { genericChat } from "../../src/profiles/generic.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { loopback, type Loopback } from "./loopback.ts";
 import { stillClock, type StillClock } from "./still-clock.ts";

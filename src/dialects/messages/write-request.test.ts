@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { anthropic } from "../../profiles/anthropic.ts";
-import { genericMessages } from "../../profiles/generic-messages.ts";
+import { genericMessages } from "../../profiles/generic.ts";
 import { modelProfile } from "../../profiles/models.ts";
 import { planTools } from "../../tools/plan/plan.ts";
 import type { Fields } from "../../turn/turn.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ask } from "../../../test/support/turns.ts";
 import { codex } from "../../profiles/codex.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
-import { genericResponses } from "../../profiles/generic-responses.ts";
+import { genericChat } from "../../profiles/generic.ts";
+import { genericResponses } from "../../profiles/generic.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields, Part, Result, Turn } from "../../turn/turn.ts";
 import { writeCodexRequest } from "../../upstreams/codex/request.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { fromChat, fromElsewhere, write } from "../../../test/support/chat-requests.ts";
 import { listParams, takesParams } from "./params.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
+import { genericChat } from "../../profiles/generic.ts";
 
 const off = { thinking: { type: "disabled" } };
 const on = { thinking: { type: "enabled" } };

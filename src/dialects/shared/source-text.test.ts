@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { genericChat } from "../../profiles/generic-chat.ts";
+import { genericChat } from "../../profiles/generic.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { bodyReader } from "./body.ts";
 import { bodyWith, dropSource, forwardChanges, withFields } from "./source-text.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { responses } from "../../dialects/responses/responses.ts";
 import { codex } from "../../profiles/codex.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
+import { genericChat } from "../../profiles/generic.ts";
 import { mistral } from "../../profiles/mistral.ts";
-import { openaiResponses } from "../../profiles/openai-responses.ts";
+import { openaiResponses } from "../../profiles/openai.ts";
 import { foldTools } from "./fold.ts";
 import { mayFold, strategyFor } from "./needs-folding.ts";
 import { disclosureFor } from "./settings.ts";

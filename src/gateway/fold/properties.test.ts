@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chat } from "../../dialects/chat/chat.ts";
 import { responses } from "../../dialects/responses/responses.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
+import { genericChat } from "../../profiles/generic.ts";
 import { extendProfile } from "../../profiles/extend.ts";
 import { folding } from "../../stream/fold.ts";
 import type { TurnEvent } from "../../turn/event.ts";

@@ -4,8 +4,8 @@ import { responses } from "../../dialects/responses/responses.ts";
 import { planTools } from "../../tools/plan/plan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
-import { genericResponses } from "../../profiles/generic-responses.ts";
+import { genericChat } from "../../profiles/generic.ts";
+import { genericResponses } from "../../profiles/generic.ts";
 import { clientPathOf } from "./client-fault.ts";
 
 const asChat: Fields = {

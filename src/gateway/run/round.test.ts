@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { chat } from "../../dialects/chat/chat.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { genericChat } from "../../profiles/generic-chat.ts";
+import { genericChat } from "../../profiles/generic.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import { parseConfig } from "../config.ts";
 import { prepareRound } from "./round.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { paired, planHistory } from "../../../test/support/conversations.ts";
 import { ask, called, message, plain, result, withHistory } from "../../../test/support/turns.ts";
-import { genericMessages } from "../../profiles/generic-messages.ts";
+import { genericMessages } from "../../profiles/generic.ts";
 import type { Item } from "../../turn/turn.ts";
 import { planTools } from "../plan/plan.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "../../../test/support/turns.ts";
 import { readRequest } from "../../dialects/chat/read-request.ts";
 import { anthropic } from "../../profiles/anthropic.ts";
-import { openaiResponses } from "../../profiles/openai-responses.ts";
+import { openaiResponses } from "../../profiles/openai.ts";
 import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { normalizeStream } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
-import { demo } from "../../profiles/demo.ts";
+import { demo } from "../../profiles/scripted.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Call, Fields, FunctionTool, Item, JsonSchema, Tool, Turn } from "../../turn/turn.ts";

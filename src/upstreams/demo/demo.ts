@@ -6,7 +6,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import { replyTo, type Reply } from "./reply.ts";
-import { demo } from "../../profiles/demo.ts";
+import { demo } from "../../profiles/scripted.ts";
 import { inputTokens } from "../tokens.ts";
 import type { Upstream } from "../upstream.ts";
 
