@@ -49,10 +49,9 @@ describe("the memory of turns", () => {
     held.take(10);
     held.load(10);
     expect(() => held.load(3)).toThrow(expect.objectContaining({ status: 413 }));
-    const turn = held.handOver();
-    held.release();
+    held.keep().served();
     expect(memory.held).toBe(50);
-    turn.release();
+    held.release();
     expect(memory.held).toBe(0);
   });
 });

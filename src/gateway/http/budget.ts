@@ -77,10 +77,14 @@ export type ByteShare = {
 /** What is loaded from the store takes 2 to 4 bytes of memory for each of its bytes. */
 const LOADED_WEIGHT = 4;
 
-/** The bytes that one request holds: a body while it arrives, or its text and what is loaded for it. */
+/**
+ * The bytes that one request holds: a body while it arrives, or its text and what is loaded for
+ * it. A turn that goes on after its request was served keeps them until it calls `release`.
+ */
 export class HeldBytes {
   readonly #share: ByteShare;
   #bytes = 0;
+  #isKept = false;
 
   constructor(share: ByteShare) {
     this.#share = share;
@@ -108,6 +112,17 @@ export class HeldBytes {
     return new HeldBytes(this.#share);
   }
 
+  /** Keeps the bytes for a turn: `served` releases nothing. */
+  keep(): this {
+    this.#isKept = true;
+    return this;
+  }
+
+  /** The request was served: gives the bytes back, unless a turn keeps them. */
+  served(): void {
+    if (!this.#isKept) this.release();
+  }
+
   release(): void {
     const { budget, tenant, connection } = this.#share;
     budget.give(tenant, this.#bytes);
@@ -117,14 +132,6 @@ export class HeldBytes {
 
   [Symbol.dispose](): void {
     this.release();
-  }
-
-  /** Moves all bytes to another holder. */
-  handOver(): HeldBytes {
-    const other = this.beside();
-    other.#bytes = this.#bytes;
-    this.#bytes = 0;
-    return other;
   }
 }
 

@@ -43,10 +43,6 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
     sendFault(exchange.reply, fault, { requestId: id, door, date: clock.date() });
   }
 
-  const checkStopping = ({ found: { route } }: Pick<Admitted, "found">): void => {
-    if (isStopping() && route.always !== true) throw closing();
-  };
-
   return {
     refuse,
     admit(exchange) {
@@ -54,7 +50,7 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const requestId = requestIdFor(at, exchange);
       try {
         const found = findRoute(at.routes, exchange.method, exchange.path);
-        checkStopping({ found });
+        if (isStopping() && found.route.always !== true) throw closing();
         const tenant = found.route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
         return { exchange, requestId, tenant, found };
       } catch (error) {
@@ -62,12 +58,12 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
         return undefined;
       }
     },
-    serve(admitted, body) {
-      const { exchange: head, requestId, tenant, found } = admitted;
+    serve({ exchange: head, requestId, tenant, found }, body) {
       const at = state();
+      const { route } = found;
       const whole = body === head.body ? head : { ...head, body };
       const exchange =
-        at.recorder === undefined || found.route.door === undefined
+        at.recorder === undefined || route.door === undefined
           ? whole
           : (at.recorder.begin({ exchange: whole, requestId, tenant, config: at.config })
               ?.exchange ?? whole);
@@ -75,12 +71,11 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const started = at.clock.now();
       const memory = at.memory.open(tenant);
       try {
-        checkStopping(admitted);
-        const turnAway = turnerAway(exchange.reply, {
-          requestId,
-          door: found.route.door,
-          date: at.clock.date(),
-        });
+        if (isStopping() && route.always !== true) throw closing();
+        // Apart from the exchange: what lives as long as a turn must not keep its body in memory.
+        const { reply } = exchange;
+        const turnAway: RequestContext["refuse"] = (fault, headers) =>
+          sendFault(reply, fault, { requestId, door: route.door, date: at.clock.date(), headers });
         const { counts } = at.config.server;
         if (body !== "") memory.take(requestMemory(body, at.random, counts.values));
         const context = {
@@ -92,12 +87,12 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
           memory,
           refuse: turnAway,
         };
-        const serving = found.route.serve(context);
-        if (serving === undefined) return memory.release();
+        const serving = route.serve(context);
+        if (serving === undefined) return memory.served();
         const leave = at.waiting.enter();
         void serving.catch(refused).finally(() => {
           leave();
-          memory.release();
+          memory.served();
         });
       } catch (error) {
         memory.release();
@@ -125,12 +120,6 @@ const refusalOf = (
 
 const closing = (): Fault =>
   new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
-
-/** Apart from the exchange: what lives as long as a turn must not keep its body in memory. */
-const turnerAway =
-  (reply: Reply, refused: Refused): RequestContext["refuse"] =>
-  (fault, headers) =>
-    sendFault(reply, fault, { ...refused, headers });
 
 type Refused = {
   readonly requestId: string;

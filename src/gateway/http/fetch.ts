@@ -116,8 +116,9 @@ async function readText(
       pieces.add(piece);
     }
     const encoding = headers.get("content-encoding") ?? "";
-    const bytes = await decompress(pieces.takeAll(), { encoding, limit, decompressors, held });
-    return decode(bytes);
+    const sent = pieces.takeAll();
+    const options = { encoding, limit, decompressors, held };
+    return decode(encoding === "" ? sent : await decompress(sent, options));
   } finally {
     held.release();
   }

@@ -7,7 +7,7 @@ import { disclosureStage } from "../fold/stage.ts";
 import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
-import { prepareRound, type Asked } from "../run/round.ts";
+import { prepareRound, type Asking } from "../run/round.ts";
 import { routeFor, selectChain } from "../run/select.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
 import { decoded } from "./model-routes.ts";
@@ -40,7 +40,7 @@ export type PlanPreview = PlanReport & { readonly tool_size: ToolSize | null };
 export function planTurn(
   turn: Turn,
   { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
-  asked: Asked & { readonly disclosure: DisclosureSettings },
+  asked: Asking & { readonly strict: boolean; readonly disclosure: DisclosureSettings },
 ): PlanPreview {
   const [link] = selectChain(turn.model, config, upstreams);
   const { profile } = link;

@@ -90,21 +90,10 @@ export function turnHeaders(
   if (output !== undefined) headers["x-proxy-output-mode"] = output;
   if (round === undefined) return headers;
   const { link, plan } = round;
-  headers["x-patchbay-upstream"] = headerText(link.name);
+  headers["x-patchbay-upstream"] = link.headerName;
   if (plan.verdicts.length > 0) headers["x-patchbay-plan"] = summary(plan);
   return headers;
 }
-
-/** A model's name may be the client's own words; a header takes only some characters, and not many. */
-const headerText = (text: string): string =>
-  PLAIN_TEXT.test(text)
-    ? text
-    : text
-        .slice(0, 256)
-        .toWellFormed()
-        .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
-
-const PLAIN_TEXT = /^[\x20-\x7e]{0,256}$/;
 
 /** Where a turn comes from, by the head of its request. */
 export const turnSource = (

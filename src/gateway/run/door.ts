@@ -44,7 +44,7 @@ export const QUIET_TICKS = 3;
 class StreamDoor implements Door {
   readonly #run: Run;
   readonly #owner: DoorOwner;
-  #writer: Stage<TurnEvent<ClientName>, string> | undefined;
+  #writer: Writer | undefined;
   #refused: Fault | undefined;
   #shown = false;
   #isHeadSent = false;
@@ -64,19 +64,26 @@ class StreamDoor implements Door {
 
   each(event: TurnEvent<ClientName>): void {
     if (this.#isOver) return;
-    if (this.#writer === undefined) this.#begin(event);
-    else this.#write(event);
+    const writer = this.#writer ?? this.#begin(event);
+    if (writer === undefined) return;
+    const { record, round } = this.#run;
+    if (record !== undefined) {
+      if (isEnd(event)) this.#last ??= "";
+      if (event.type === "frame" && event.ends === "terminal" && round?.straight === true)
+        record.forwarded(event);
+    }
+    writer.each(event, this.#gather);
   }
 
   flush(): void {
     // A model may think long before its first word; that it has begun is told at once.
     if (this.#text === "" && (this.#shown || this.#writer === undefined)) return;
-    this.#shown = true;
     this.#send(this.#text);
     this.#text = "";
   }
 
   #send(text: string): void {
+    this.#shown = true;
     this.#quietTicks = 0;
     this.#isFull = !this.#run.reply.write(text);
     if (this.#isFull) this.#owner.pause();
@@ -88,7 +95,6 @@ class StreamDoor implements Door {
     if (this.#isOver || this.#isFull || this.#refused !== undefined || reply.refuse) return;
     if (++this.#quietTicks < QUIET_TICKS) return;
     this.#sendHead();
-    this.#shown = true;
     this.#send(dialect.ping ?? KEEP_ALIVE);
   }
 
@@ -116,31 +122,22 @@ class StreamDoor implements Door {
     this.#isOver = true;
   }
 
-  #begin(event: TurnEvent<ClientName>): void {
-    if (this.#refused !== undefined) return;
+  /** The writer, once the first event has come; undefined if that was a failure. */
+  #begin(event: TurnEvent<ClientName>): Writer | undefined {
+    if (this.#refused !== undefined) return undefined;
     if (event.type === "turn-fail" && !this.#isHeadSent) {
       this.#refused = event.fault;
-      return;
+      return undefined;
     }
     this.#writer = streamWriter(this.#run);
     this.#sendHead();
-    this.#write(event);
+    return this.#writer;
   }
 
   #sendHead(): void {
     if (this.#isHeadSent) return;
     this.#isHeadSent = true;
     this.#run.reply.head(200, Object.assign(this.#run.headers(), STREAM_HEADERS));
-  }
-
-  #write(event: TurnEvent<ClientName>): void {
-    const { record, round } = this.#run;
-    if (record !== undefined) {
-      if (isEnd(event)) this.#last ??= "";
-      if (event.type === "frame" && event.ends === "terminal" && round?.straight === true)
-        record.forwarded(event);
-    }
-    this.#writer?.each(event, this.#gather);
   }
 
   readonly #gather = (piece: string): void => {
@@ -164,7 +161,9 @@ const isEnd = (event: TurnEvent<ClientName>): boolean =>
 const NOT_STORED = "patchbay-store: unconfirmed";
 const NOT_STORED_HEADERS = { "x-patchbay-store": "unconfirmed" };
 
-function streamWriter(run: Run): Stage<TurnEvent<ClientName>, string> {
+type Writer = Stage<TurnEvent<ClientName>, string>;
+
+function streamWriter(run: Run): Writer {
   const { dialect, turn, context } = run;
   const writer = dialect.writeEvents(turn, context);
   if (run.round?.straight !== true) return writer;

@@ -12,7 +12,7 @@ import type { Prepared } from "../../upstreams/upstream.ts";
 import { keepsAnswers } from "../history/origin.ts";
 import type { ReferringTurn } from "../history/recall.ts";
 import { mayShape } from "./rules.ts";
-import { type Link } from "./select.ts";
+import type { Chain, Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
 
 /** One call to one upstream, made ready: a turn has one or more. */
@@ -33,23 +33,25 @@ export type Round = {
   readonly refers: boolean;
 };
 
-/** Plans a turn for an upstream and writes its request. Nobody is called. */
-export function planRound(
-  whole: Turn,
-  link: Link,
-  { rules, sealOwner, referring }: Omit<Asked, "strict" | "stage">,
-  { stage, first = link }: PlanOptions,
-): Round {
+/**
+ * Plans a turn for an upstream and writes its request; nothing is sent. `stage` is the stage of
+ * the turn, or one in its place that asks for the rest of an answer.
+ */
+export function planRound(whole: Turn, link: Link, asking: Asking, stage = asking.stage): Round {
+  const { rules, sealOwner, referring, chain = [link] } = asking;
   const { profile } = link;
   const isKept = referring?.upstream === link.upstream.name && keepsAnswers(profile, whole.dialect);
   const own = isKept ? referring.turn : whole;
   const asked = stage?.ask?.(profile, own) ?? own;
   const turn = rules.parallel === true ? asked : oneCallAtOnce(asked, rules, profile);
+  // The first link of the chain most likely gave the earlier answer, where that is not known.
   const canDecrypt = (seal: string): boolean =>
-    (sealOwner?.(seal) ?? first.upstream.name) === link.upstream.name;
+    (sealOwner?.(seal) ?? chain[0]?.upstream.name) === link.upstream.name;
   const planned = planTools(turn, profile, { origin: link.name, canDecrypt });
   const amended = stage?.amend?.(planned) ?? planned;
-  const plan = withholdsCalls(rules, asked) ? amended : allowingParallel(amended);
+  // Calls beyond the first are withheld if the plan says that one was asked for.
+  const mayWithhold = rules.parallel !== "unrequested" || asked.params.parallelCalls === false;
+  const plan = mayWithhold ? amended : allowingParallel(amended);
   // The request may be forwarded as it is also where the answer is not, unless part of it was met here.
   const alike =
     asked === own &&
@@ -58,9 +60,9 @@ export function planRound(
     profile.dialect === turn.dialect &&
     takesParams(turn, profile);
   const hasTools = plan.verdicts.length > 0;
-  // Who wants no calls wants to read what the model writes about them.
+  // A client that wants no calls wants to read what the model writes about them.
   const readsText = hasTools && turn.toolChoice?.type !== "none" && readsCalls(rules, profile);
-  // A model may also call what nobody declared.
+  // A model may also call what the client did not declare.
   const shaped = readsText || mayShape(rules, turn);
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
   const prepared = link.upstream.prepare(sent, { model: link.model, profile, straight: alike });
@@ -70,16 +72,14 @@ export function planRound(
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions, refers: isKept };
 }
 
-type PlanOptions = {
-  readonly stage: TurnStage | undefined;
-  /** The first link of the chain: most likely it answered before, where that is not known. */
-  readonly first?: Link | undefined;
-};
-
 /** The same, unless strictness is on and anything would be lost. */
-export function prepareRound(whole: Turn, link: Link, asked: Asked): Round {
-  const round = planRound(whole, link, asked, { stage: asked.stage });
-  if (asked.strict) requireWhole(round);
+export function prepareRound(
+  whole: Turn,
+  link: Link,
+  asking: Asking & { readonly strict: boolean },
+): Round {
+  const round = planRound(whole, link, asking);
+  if (asking.strict) requireWhole(round);
   return round;
 }
 
@@ -88,7 +88,7 @@ export function requireWhole({ decisions }: Pick<Round, "decisions">): void {
   if (decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
 }
 
-/** The same round with an upstream that is not asked and says nothing. */
+/** The same round with an empty answer in place of the upstream's. */
 export const withoutAnswer = (round: Round): Round => ({
   ...round,
   straight: false,
@@ -102,8 +102,7 @@ const nothing: readonly TurnEvent<UpstreamName>[] = [
 ];
 
 /** What the gateway and the client ask of any upstream. */
-export type Asked = {
-  readonly strict: boolean;
+export type Asking = {
   readonly rules: CallRules;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
   readonly sealOwner?: ((seal: string) => string | undefined) | undefined;
@@ -111,9 +110,10 @@ export type Asked = {
   readonly referring?: ReferringTurn | undefined;
   /** The turn's own stage, which may ask the upstream something else. */
   readonly stage?: TurnStage | undefined;
+  readonly chain?: Chain | undefined;
 };
 
-/** Whoever asks for calls to be shown as text has a model that may write them so. */
+/** A client that wants calls shown as text has a model that may write them so. */
 const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
   textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
 
@@ -137,10 +137,6 @@ function oneCallAtOnce(turn: Turn, { parallel }: CallRules, profile: Profile): T
     repairs: [...(turn.repairs ?? []), { path: "parallel_tool_calls", action: "reshaped", reason }],
   };
 }
-
-/** Whether calls beyond the first are withheld if the plan says that one was asked for. */
-const withholdsCalls = ({ parallel }: CallRules, asked: Turn): boolean =>
-  parallel !== "unrequested" || asked.params.parallelCalls === false;
 
 const allowingParallel = (plan: Plan): Plan => ({
   ...plan,

@@ -1,24 +1,25 @@
 import { dropSource } from "../../dialects/shared/source-text.ts";
-import type { Outcome, RoundDone } from "../../observe/happening.ts";
+import type { Outcome } from "../../observe/happening.ts";
 import type { RoundSpan } from "../../observe/spans.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
 import { joinRounds } from "../../stream/join-rounds.ts";
 import { answerTooLong, lengthOf } from "../../stream/length-limit.ts";
 import type { PerChoice } from "../../stream/per-choice.ts";
 import { StreamClock } from "../../stream/pump.ts";
-import { StageLine } from "../../stream/stage.ts";
+import { type Emit, StageLine } from "../../stream/stage.ts";
 import { addUsage, type Frame, type TurnEvent } from "../../turn/event.ts";
+import { reasonOf } from "../../turn/failure-reason.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
-import type { OpenOptions } from "../../upstreams/upstream.ts";
+import { isForgotten } from "../history/origin.ts";
 import { faultForClient, notRead } from "./client-fault.ts";
+import { Continuation, continuing } from "./continuation.ts";
 import { openDoor, type Door, type DoorOwner } from "./door.ts";
-import { Continuation, RoundPlanner } from "./next-round.ts";
 import { finishRun, keepAnswer, openTapped, saveBeforeEnd } from "./record.ts";
-import type { Round } from "./round.ts";
+import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { Run } from "./run.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
-import { providerOf } from "./select.ts";
+import type { Link } from "./select.ts";
 import { roundStages, ruleStages } from "./stages.ts";
 
 type UpstreamEvent = TurnEvent<UpstreamName>;
@@ -30,13 +31,13 @@ type Event = TurnEvent<AnyName>;
  * and its end. Another upstream in place of one that failed, folded tools, a provider's pause
  * and an answer that another upstream continues are all another round (`#nextRound`).
  *
- * An event passes the stages of its round (`#roundLine`), then, if there are any, those of the
- * turn (`#turnLine`), and then it is counted and written (`#deliver`).
+ * An event passes the stages of its round (`#roundLine`), joins the events of other rounds where
+ * there may be several (`#join`), passes the stages of the turn, if it has any (`#turnLine`), and
+ * then it is counted and written (`#deliver`).
  */
 export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   place = -1;
   readonly #run: Run;
-  readonly #planner: RoundPlanner;
   readonly #time: StreamClock;
   #door: Door | undefined;
   #flow: Flow | undefined;
@@ -46,6 +47,10 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
   #span: RoundSpan | undefined;
 
+  /** The place of the upstream in the chain that is asked. */
+  #at = 0;
+  /** Set when the turn is ended from outside: no other upstream is asked. */
+  #isHalted = false;
   /** Something here threw; what the source still says is ignored. */
   #hasCrashed = false;
   /** The source has ended or was stopped. */
@@ -54,53 +59,68 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #isSilent = false;
   #isPaused = false;
 
-  /** Whether the current round has said anything, and whether its stages have ended. */
+  /** True once the current round has said anything, and once its stages have ended. */
   #hasBegun = false;
   #isRoundOver = false;
-  /** Characters that the current round has said. */
+  /** Characters that the current round has said, and the most it may say. */
   #length = 0;
+  readonly #most: number;
   #fault: Fault | undefined;
-  /** A failure that another round may still take the place of. */
+  /** A failure that another round may still replace. */
   #heldFault: Fault | undefined;
 
   /** Set if another upstream may continue a broken answer. */
   #continuation: Continuation | undefined;
-  #isContinuing = false;
+  /** The text that the client was shown of an answer that a later round continues. */
+  #said: string | undefined;
   #hasToldEstimate = false;
 
   constructor(run: Run) {
     this.#run = run;
-    this.#planner = new RoundPlanner(run);
+    this.#most = run.state.config.server.answer_limit;
     this.#time = new StreamClock(run.state.clock, (moment) => this.#lapse(moment));
   }
 
   begin(): void {
-    const { requestId, source, path, turn, reply, recording, chain, state, limits } = this.#run;
+    const run = this.#run;
+    const { requestId, turn, reply, recording, chain, state, stage } = run;
     state.running.add(this);
-    limits?.follow(() => this.#run.tokens);
+    run.limits?.follow(() => run.tokens);
     recording?.begun({ model: turn.model, chain: chain.map(({ name }) => name) });
     state.metrics.running(1);
     state.report({
       type: "begun",
       requestId,
       door: turn.dialect,
-      route: path,
+      route: run.path,
       model: turn.model,
       upstream: chain[0].name,
       stream: turn.stream,
-      ...source,
+      ...run.source,
     });
     reply.onDrain(() => this.#resume());
     reply.onLeave((why) => this.#left(why));
     try {
-      this.#answer(this.#planner.plan());
+      const first = this.#plan();
+      if (stage?.continues !== undefined) this.#joined = joinRounds<ClientName>();
+      else if (chain.length > 1 && run.generates && !first.shaped)
+        this.#continuation = new Continuation(turn);
+      keepAnswer(run);
+      if (first.shaped || turn.params.stop !== undefined)
+        this.#limits = ruleStages(run, this.#time);
+      if (run.thoughts !== undefined || this.#limits !== undefined) {
+        const stages = [run.thoughts, this.#limits].filter((one) => one !== undefined);
+        this.#turnLine = new StageLine<Event>(stages, this.#deliver);
+      }
+      this.#door = openDoor(run, this);
+      this.#open(first);
     } catch (error) {
-      this.#fail(this.#run.faultOf(error));
+      this.#fail(run.faultOf(error));
     }
   }
 
   view(): RunningTurnView {
-    return { ...this.#run.view(), upstream: this.#planner.link.name };
+    return { ...this.#run.view(), upstream: this.#link.name };
   }
 
   tick(): void {
@@ -115,17 +135,66 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   /** Ends the turn with a failure, if it is not over. */
   cancel(fault: Fault): void {
-    this.#planner.isHalted = true;
+    this.#isHalted = true;
     this.#breakOff(fault);
+  }
+
+  /* Rounds: which upstream is asked next, and with what. */
+
+  get #link(): Link {
+    const { chain } = this.#run;
+    return chain[this.#at] ?? chain[0];
+  }
+
+  get #isLast(): boolean {
+    return this.#at + 1 >= this.#run.chain.length;
+  }
+
+  /** Plans a round for the first link from the current one on that takes it. */
+  #plan(): Round {
+    const run = this.#run;
+    for (;;)
+      try {
+        const stage = this.#said === undefined ? run.stage : continuing(run.stage, this.#said);
+        const planned = planRound(run.turn, this.#link, run, stage);
+        run.round = planned;
+        if (run.options.strict) requireWhole(planned);
+        if (!run.generates) run.round = withoutAnswer(planned);
+        run.planned();
+        if (this.#isLast) dropSource(run.turn.body);
+        return run.round;
+      } catch (error) {
+        const fault = run.faultOf(error);
+        if (!this.#fallBack(fault)) throw fault;
+      }
+  }
+
+  /** Moves to the next link, if there is one that may do better. */
+  #fallBack(fault: Fault): boolean {
+    if (this.#isLast || this.#isHalted || !fault.mayFallBack) return false;
+    const from = this.#link.name;
+    this.#at++;
+    const { state, requestId } = this.#run;
+    const [to, reason] = [this.#link.name, reasonOf(fault)];
+    state.report({ type: "fallback", requestId, from, to, fault: fault.code, reason });
+    return true;
   }
 
   /** The round that follows the current one, which has ended. */
   #nextRound(): Round | undefined {
+    const run = this.#run;
     const fault = this.#heldFault;
-    if (fault !== undefined)
-      return this.#hasBegun ? this.#continue(fault) : this.#planner.instead(fault);
-    if (this.#fault !== undefined || this.#run.stage?.continues?.() !== true) return undefined;
-    const next = this.#planner.plan();
+    if (fault !== undefined && this.#hasBegun) return this.#continue(fault);
+    if (fault !== undefined) {
+      if (run.round?.refers === true && isForgotten(fault)) {
+        // The upstream has forgotten what it kept: it is sent the whole conversation.
+        run.referring = undefined;
+        return this.#plan();
+      }
+      return this.#fallBack(fault) ? this.#plan() : undefined;
+    }
+    if (this.#fault !== undefined || run.stage?.continues?.() !== true) return undefined;
+    const next = this.#plan();
     this.#joined?.nextRound();
     return next;
   }
@@ -135,10 +204,10 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     const [run, continuation] = [this.#run, this.#continuation];
     if (continuation?.isAllowed !== true) return undefined;
     const wasStraight = run.round?.straight === true;
+    if (!this.#fallBack(fault)) return undefined;
     const { said } = continuation;
-    const next = this.#planner.continue(fault, said);
-    if (next === undefined) return undefined;
-    this.#isContinuing = true;
+    this.#said = said;
+    const next = this.#plan();
     const after = said === "" ? "and nothing was shown" : `after ${said.length} characters`;
     const reason = `the upstream broke off (${fault.code}) ${after}; ${next.link.name} went on`;
     run.report({ path: "model", action: "noticed", reason });
@@ -154,15 +223,15 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     run.asked(round.link.name);
     this.#span = run.span?.startRound({
       upstream: round.link.name,
-      provider: providerOf(round.link),
+      provider: round.link.provider,
       stream: run.turn.stream,
     });
-    const options: OpenOptions = {
-      retry: this.#planner.isLast,
+    const options = {
+      retry: this.#isLast,
       requestId,
       tenant,
       headers: this.#span?.headers,
-      worked: (ms) => state.watch("answer", requestId, ms),
+      worked: (ms: number): void => state.watch("answer", requestId, ms),
       watch: run,
     };
     const source = openTapped(round, options, run.recording);
@@ -180,66 +249,26 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     if (this.#isPaused) this.#flow.pause();
   }
 
-  /** Opens the round that follows, if there is one. */
-  #openNext(): boolean {
-    try {
-      const next = this.#nextRound();
-      if (next === undefined) return false;
-      this.#open(next);
-      return true;
-    } catch (error) {
-      this.#heldFault = this.#fault = this.#run.faultOf(error);
-      return false;
-    }
-  }
-
   #endRound(): void {
-    if (this.#isRoundOver) return;
     this.#isRoundOver = true;
     this.#roundLine?.end();
-    if (this.#fault === undefined) this.#continuation?.release(this.#emit);
-    const run = this.#run;
-    const fault = this.#fault;
+    const [run, fault] = [this.#run, this.#fault];
+    if (fault === undefined) this.#continuation?.release(this.#emit);
     if (fault?.code === "client.left" || run.round === undefined) return;
-    run.attemptEnded(fault);
-    const { link } = run.round;
-    const done: RoundDone = {
-      type: "round",
-      requestId: run.requestId,
-      round: run.rounds,
-      upstream: link.name,
-      provider: providerOf(link),
-      fault: fault?.code,
-      usage: run.usage.current,
-      ms: run.roundMs(),
-    };
-    run.state.report(done);
+    const done = run.roundEnded(run.round.link, fault);
     this.#span?.end(done);
     this.#span = undefined;
   }
 
   /* Events: from the upstream to the door. */
 
-  #answer(first: Round): void {
-    const run = this.#run;
-    const { stage, chain, generates } = run;
-    if (stage?.continues !== undefined) this.#joined = joinRounds<ClientName>();
-    else if (chain.length > 1 && generates && !first.shaped)
-      this.#continuation = new Continuation(run.turn);
-    keepAnswer(run);
-    this.#limits = ruleStages(run, this.#time);
-    const stages = [run.thoughts, this.#limits].filter((one) => one !== undefined);
-    if (stages.length > 0) this.#turnLine = new StageLine<Event>(stages, this.#deliver);
-    this.#door = openDoor(run, this);
-    this.#open(first);
-  }
-
   each(event: UpstreamEvent): void {
     if (this.#hasCrashed) return;
     try {
-      this.#run.usage.hear(event);
+      const run = this.#run;
+      run.usage.hear(event);
       if (event.type === "turn-fail" && event.fault.code === "gateway.internal")
-        this.#run.faultOf(event.fault.cause ?? event.fault); // It is reported.
+        run.faultOf(event.fault.cause ?? event.fault); // It is reported.
       if (!this.#isDrained) this.#enter(event);
     } catch (error) {
       this.#crash(error);
@@ -258,11 +287,25 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   end(): void {
     if (this.#hasCrashed || this.#isDrained) return;
     try {
-      this.#endRound();
-      if (this.#openNext()) this.#settle();
+      if (!this.#isRoundOver) this.#endRound();
+      const mayFollow = this.#heldFault !== undefined || this.#joined !== undefined;
+      if (mayFollow && this.#openNext()) this.#settle();
       else this.#finish();
     } catch (error) {
       this.#crash(error);
+    }
+  }
+
+  /** Opens the round that follows, if there is one. */
+  #openNext(): boolean {
+    try {
+      const next = this.#nextRound();
+      if (next === undefined) return false;
+      this.#open(next);
+      return true;
+    } catch (error) {
+      this.#heldFault = this.#fault = this.#run.faultOf(error);
+      return false;
     }
   }
 
@@ -283,9 +326,9 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   }
 
   #enter(event: UpstreamEvent): void {
-    const most = this.#run.state.config.server.answer_limit;
+    const most = this.#most;
     if (this.#length > most) return;
-    this.#length += lengthOf(event);
+    if (event.type !== "frame") this.#length += lengthOf(event);
     this.#roundLine?.each(
       this.#length > most ? { type: "turn-fail", fault: answerTooLong(most) } : event,
     );
@@ -295,10 +338,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #settle(): void {
     this.#door?.flush();
     if (this.#isDrained) return;
-    const round = this.#roundLine;
-    const turn = this.#turnLine;
-    const isTooLong = this.#length > this.#run.state.config.server.answer_limit;
-    if (isTooLong || round?.done() === true || turn?.done() === true) {
+    const [round, turn] = [this.#roundLine, this.#turnLine];
+    if (this.#length > this.#most || round?.done() === true || turn?.done() === true) {
       this.#flow?.stop();
       return this.#finish();
     }
@@ -320,7 +361,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     let shown = event as ClientEvent;
     if (event.type === "turn-start") {
       run.upstreamAnswerId = event.id;
-      if (this.#isContinuing && run.turn.stream) return;
+      if (this.#said !== undefined && run.turn.stream) return;
       if (run.record !== undefined) shown = { ...event, id: undefined };
     } else if (event.type === "usage" && run.usage.before !== undefined)
       shown = { ...event, usage: addUsage(run.usage.before, event.usage) };
@@ -328,7 +369,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       shown = this.#relabel(event);
     if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
     else if (this.#continuation !== undefined) this.#continuation.note(shown, this.#emit);
-    else this.#emit(shown);
+    else if (this.#turnLine !== undefined) this.#turnLine.each(shown);
+    else this.#deliver(shown);
   };
 
   /** Replaces the upstream's ids in a frame by those under which the answer is stored. */
@@ -350,7 +392,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   }
 
   /** Hands an event to the stages of the turn. */
-  readonly #emit = (event: ClientEvent): void => {
+  readonly #emit: Emit<ClientEvent> = (event) => {
     if (this.#turnLine === undefined) this.#deliver(event);
     else this.#turnLine.each(event);
   };
@@ -359,9 +401,11 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     if (this.#isSilent) return;
     const event = shown as ClientEvent;
     const run = this.#run;
-    if (event.type === "turn-end") this.#tellEstimate(event.choice);
-    run.count(event);
-    if (run.told !== undefined && event.type !== "frame") run.told.each(event);
+    if (event.type !== "frame") {
+      if (event.type === "turn-end") this.#tellEstimate(event.choice);
+      if (event.type !== "text-delta") run.count(event);
+      if (run.told !== undefined) run.told.each(event);
+    }
     this.#door?.each(event);
   };
 
@@ -398,7 +442,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   }
 
   #endStages(): void {
-    this.#endRound();
+    if (!this.#isRoundOver) this.#endRound();
     if (this.#heldFault !== undefined) this.#emit({ type: "turn-fail", fault: this.#heldFault });
     else if (this.#fault === undefined) this.#joined?.end(this.#emit);
     this.#heldFault = undefined;

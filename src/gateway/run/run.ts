@@ -9,6 +9,7 @@ import {
   type CallOutcome,
   type DisclosureFigures,
   type Outcome,
+  type RoundDone,
   type TurnDone,
   type TurnSource,
   type TurnStep,
@@ -46,7 +47,7 @@ import type { GatewayState } from "../state.ts";
 import type { AnswerRecord } from "./answer-record.ts";
 import type { Round } from "./round.ts";
 import type { RunningTurnView } from "./running-turns.ts";
-import { providerOf, type Chain, type ModelRoute } from "./select.ts";
+import type { Chain, Link, ModelRoute } from "./select.ts";
 import type { ThoughtKeeper } from "./thoughts.ts";
 import type { TurnStage } from "./turn-stage.ts";
 import { UsageMeter } from "./usage.ts";
@@ -222,13 +223,10 @@ export class Run implements AttemptWatch {
 
   /** What the writers of the dialect are given. */
   get context(): WriteContext {
-    return (this.#context ??= this.#writeContext());
-  }
-
-  #writeContext(): WriteContext {
+    if (this.#context !== undefined) return this.#context;
     const { state, record } = this;
     const now = (): number => Math.floor(state.clock.date() / 1000);
-    return {
+    this.#context = {
       id: this.ownId,
       created: now(),
       now,
@@ -236,14 +234,13 @@ export class Run implements AttemptWatch {
       keep: record?.keep,
       record: record?.record,
       report: this.report,
-      closingComment: () => this.#closingComment(),
+      closingComment: () => {
+        const { figures } = this;
+        if (figures.given === 0 && !figures.truncated) return "";
+        return sseComment(callComment(figures, this.rules));
+      },
     };
-  }
-
-  #closingComment(): string {
-    const { figures } = this;
-    if (figures.given === 0 && !figures.truncated) return "";
-    return sseComment(callComment(figures, this.rules));
+    return this.#context;
   }
 
   /** The body of the whole answer, where it is folded; undefined if the answer failed. */
@@ -257,7 +254,7 @@ export class Run implements AttemptWatch {
 
   /** Takes over the memory of the request, and counts as a user of its upstreams. */
   enter(memory: HeldBytes): void {
-    this.memory = memory.handOver();
+    this.memory = memory.keep();
     for (const { users } of this.chain) users.count++;
   }
 
@@ -285,9 +282,21 @@ export class Run implements AttemptWatch {
     this.#sent(upstream, this.#roundMs);
   }
 
-  /** Milliseconds that the current round has taken. */
-  roundMs(): number {
-    return this.now() - this.#roundMs;
+  /** The current round is over: reports it. */
+  roundEnded(link: Link, fault: Fault | undefined): RoundDone {
+    this.attemptEnded(fault);
+    const done: RoundDone = {
+      type: "round",
+      requestId: this.requestId,
+      round: this.rounds,
+      upstream: link.name,
+      provider: link.provider,
+      fault: fault?.code,
+      usage: this.usage.current,
+      ms: this.now() - this.#roundMs,
+    };
+    this.state.report(done);
+    return done;
   }
 
   #sent(upstream: string, ms: number): void {
@@ -461,7 +470,7 @@ export class Run implements AttemptWatch {
       route: this.path,
       model: turn.model,
       upstream: link.name,
-      provider: providerOf(link),
+      provider: link.provider,
       stream: turn.stream,
       straight: round?.straight ?? false,
       rounds: this.rounds,

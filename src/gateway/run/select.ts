@@ -122,21 +122,35 @@ export type Link = {
   readonly profile: Profile;
   /** `upstream/model`: how configuration, headers and log write it. */
   readonly name: string;
+  /** The name as a header may hold it. */
+  readonly headerName: string;
+  /** The provider that the profile names, or else the name of the upstream. */
+  readonly provider: string;
   /** Counts the turns whose chain has a link to this upstream. */
   readonly users: Users;
 };
 
-export const linkOf = (upstream: Upstream, model: string): Link => ({
-  upstream,
-  model,
-  profile: modelProfile(upstream.profile, model),
-  name: `${upstream.name}/${model}`,
-  users: usersOf(upstream),
-});
+export function linkOf(upstream: Upstream, model: string): Link {
+  const name = `${upstream.name}/${model}`;
+  return {
+    upstream,
+    model,
+    profile: modelProfile(upstream.profile, model),
+    name,
+    headerName: headerText(name),
+    provider: upstream.profile.provider ?? upstream.name,
+    users: usersOf(upstream),
+  };
+}
 
-/** The provider that the profile names, or else the name of the upstream. */
-export const providerOf = ({ upstream }: Link): string =>
-  upstream.profile.provider ?? upstream.name;
+/** A model's name may be the client's own words; a header takes only some characters, and not many. */
+const headerText = (text: string): string =>
+  /^[\x20-\x7e]{0,256}$/.test(text)
+    ? text
+    : text
+        .slice(0, 256)
+        .toWellFormed()
+        .replaceAll(/[^\x20-\x7e]+/g, encodeURIComponent);
 
 export type Chain = readonly [Link, ...Link[]];
 

@@ -16,7 +16,7 @@ import { turnOptions } from "../http/turn-headers.ts";
 import type { RequestContext } from "../state.ts";
 import { Rounds } from "./rounds.ts";
 import { Run } from "./run.ts";
-import { providerOf, routeFor } from "./select.ts";
+import { routeFor, type ModelRoute } from "./select.ts";
 import { joinStages, pausedStage, type TurnStage } from "./turn-stage.ts";
 
 /** Serves a request for a turn, or a message of a WebSocket, whose store is seen through its connection. */
@@ -46,27 +46,15 @@ export function startTurn(
   over?: TurnOverrides,
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
-  const { turn, thread } = request;
+  const { turn } = request;
   const route = routeFor(state, turn.model);
   const run = new Run(context, request, { dialect, route, options: turnOptions(context, route) });
   run.generates = request.generates ?? true;
   run.completion = completionFor(state, { dialect, turn });
   const inBackground = isInBackground(turn);
-  const stages: TurnStage[] = [];
-  if (thread !== undefined || run.completion !== undefined || inBackground)
-    stages.push(withOwnId());
-  const paused = pausedStage(turn, route.profiles);
-  if (paused !== undefined) stages.push(paused);
-  const disclosure = disclosureStage(turn, route.profiles, run.options.disclosure);
-  if (disclosure !== undefined) stages.push(disclosure);
-  for (const make of state.stages ?? []) {
-    const stage = make(turn);
-    if (stage !== undefined) stages.push(stage);
-  }
-  run.disclosure = disclosure?.figures;
-  run.stage = joinStages(stages);
+  run.stage = turnStage(run, route, inBackground);
   const [first] = route.chain;
-  const ahead = { upstream: first.name, provider: providerOf(first), stream: turn.stream };
+  const ahead = { upstream: first.name, provider: first.provider, stream: turn.stream };
   run.span = startSpan(ahead, exchange.headers);
   if (over !== undefined) Object.assign(run, over);
   // Last: if anything throws behind it, such as a stage of a user, the limits would stay taken.
@@ -76,4 +64,24 @@ export function startTurn(
   const form = inBackground ? dialect.background : undefined;
   if (form !== undefined) return startInBackground(context, run, form);
   new Rounds(run).begin();
+}
+
+/** The stages of a turn as one: its own id, a provider's pauses, folded tools, and those of the user. */
+function turnStage(run: Run, route: ModelRoute, inBackground: boolean): TurnStage | undefined {
+  const { turn, state } = run;
+  const stages: TurnStage[] = [];
+  if (run.thread !== undefined || run.completion !== undefined || inBackground)
+    stages.push(withOwnId());
+  if (turn.tools.length > 0) {
+    const paused = pausedStage(turn, route.profiles);
+    if (paused !== undefined) stages.push(paused);
+  }
+  const disclosure = disclosureStage(turn, route.profiles, run.options.disclosure);
+  if (disclosure !== undefined) stages.push(disclosure);
+  for (const make of state.stages ?? []) {
+    const stage = make(turn);
+    if (stage !== undefined) stages.push(stage);
+  }
+  run.disclosure = disclosure?.figures;
+  return stages.length < 2 ? stages[0] : joinStages(stages);
 }
