@@ -3,7 +3,8 @@ import { chat } from "../src/dialects/chat/chat.ts";
 import { builtinDialects } from "../src/dialects/registry.ts";
 import type { DialectTraits } from "../src/turn/dialect-traits.ts";
 import { responses } from "../src/dialects/responses/responses.ts";
-import { previewTools, type Verdict } from "../src/tools/plan/plan.ts";
+import type { Verdict } from "../src/tools/plan/plan.ts";
+import { toolsetOf } from "../src/tools/plan/toolset.ts";
 import { faults } from "../src/turn/fault-table.ts";
 import type { Profile } from "../src/turn/profile.ts";
 import type { Params } from "../src/turn/turn.ts";
@@ -58,7 +59,7 @@ const traitsOf = ({ dialect }: Profile): DialectTraits | undefined =>
 function verdicts(profile: Profile): readonly Verdict[] {
   const tools = Object.values(kinds);
   const turn = responses.door.readRequest({ model: "m", input: "Hi", tools });
-  return previewTools(turn, profile).plan.verdicts.map(({ verdict }) => verdict);
+  return toolsetOf(turn, profile).verdicts.map(({ verdict }) => verdict);
 }
 
 /** The profiles of providers, which a script is not. */

@@ -238,7 +238,7 @@ const mostLines: Readonly<Record<string, number>> = {
   diagnostics: 201,
   schema: 649,
   stream: 2107,
-  tools: 6615,
+  tools: 6725,
   profiles: 1720,
   dialects: 13354,
   upstreams: 6817,

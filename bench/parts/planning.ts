@@ -1,7 +1,7 @@
 import { responses } from "../../src/dialects/responses/responses.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { planTools } from "../../src/tools/plan/plan.ts";
-import { restoreCalls } from "../../src/tools/plan/restore.ts";
+import { CallRestorer } from "../../src/tools/plan/restore.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { clientName, upstreamName, type UpstreamName } from "../../src/turn/names.ts";
 import type { Profile } from "../../src/turn/profile.ts";
@@ -99,7 +99,7 @@ function growthOfDeltas(): number {
   const plan = planTools(turnOf([{ type: "custom", name: clientName("patch") }]), genericChat);
   const [long, short] = [callOf(16_000), callOf(1000)];
   const give = (events: readonly TurnEvent<UpstreamName>[]): void =>
-    void runStage(restoreCalls(plan), events);
+    void runStage(new CallRestorer(plan), events);
   const tries = Array.from({ length: 30 }, () => ({
     long: timed(() => give(long)),
     short: timed(() => {

@@ -25,7 +25,7 @@ function heard() {
     status: 404,
     fault: "request.route",
   });
-  metrics.tool("native", "function");
+  metrics.tools(1, "native", "function");
   metrics.running(1);
   return metrics;
 }

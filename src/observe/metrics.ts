@@ -4,8 +4,8 @@ import { createRegistry, type Registry } from "./registry.ts";
 
 export type Metrics = {
   hear(happening: Happening): void;
-  /** A tool was planned. Both labels come from closed sets. */
-  tool(verdict: string, kind: string): void;
+  /** Tools of a turn were planned. Both labels come from closed sets. */
+  tools(count: number, verdict: string, kind: string): void;
   running(change: 1 | -1): void;
   /** A turn cost this much by the price of this model. Without tenants: `/metrics` needs no key. */
   spent(cost: number, model: string): void;
@@ -50,7 +50,7 @@ export function createMetrics(): Metrics {
           happening satisfies never;
       }
     },
-    tool: (verdict, kind) => numbers.tools.add(1, verdict, kind),
+    tools: (count, verdict, kind) => numbers.tools.add(count, verdict, kind),
     running: (change) => numbers.active.add(change),
     spent: (cost, model) => numbers.cost.add(cost, model),
     text: () => registry.text(),

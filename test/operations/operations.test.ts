@@ -180,7 +180,7 @@ describe("what operators read", () => {
     const metrics = createMetrics();
     for (const happening of happenings) metrics.hear(happening);
     metrics.hear({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
-    metrics.tool("native", "function");
+    metrics.tools(1, "native", "function");
     metrics.spent(1, "model");
     const text = metrics.text();
     const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];

@@ -3,7 +3,7 @@ import * as responses from "../../src/dialects/responses/read-request.ts";
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Plan } from "../../src/tools/plan/plan.ts";
-import { restoreCalls } from "../../src/tools/plan/restore.ts";
+import { CallRestorer } from "../../src/tools/plan/restore.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { DialectTraits } from "../../src/turn/dialect-traits.ts";
 import type { CallStart, TurnEvent } from "../../src/turn/event.ts";
@@ -194,10 +194,7 @@ export function restored(
   events: TurnEvent<ClientName>[];
 } {
   const reports: Decision[] = [];
-  const out = runStage(
-    restoreCalls(plan, (decision) => reports.push(decision)),
-    events,
-  );
+  const out = runStage(new CallRestorer(plan, (decision) => reports.push(decision)), events);
   const calls: (Partial<Call> & { input: string })[] = [];
   const deltas: string[] = [];
   for (const event of out) {

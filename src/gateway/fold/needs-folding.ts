@@ -1,4 +1,4 @@
-import { bringsTools, declaredBy, toolsetOf } from "../../tools/plan/toolset.ts";
+import { declarationsOf, declaredBy, toolsetOf } from "../../tools/plan/toolset.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
 import { type Strategy, type ToolSupport, toolSupportOf } from "../../agent/strategy.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -26,7 +26,7 @@ export function mayFold(
   if (profiles.some(({ tools }) => count > tools.max)) return true;
   if (mode === "fit") return false;
   if (mode !== "auto" || count > thresholds.tools || isSearching(turn)) return true;
-  return bringsTools(turn.items) || toolBytes(turn.tools) > thresholds.bytes;
+  return declarationsOf(turn) !== turn.tools || toolBytes(turn.tools) > thresholds.bytes;
 }
 
 const countOf = (tools: readonly Tool[]): number =>

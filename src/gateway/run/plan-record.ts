@@ -126,7 +126,7 @@ function reportRest(of: PlanRecord): Omit<PlanReport, "tools"> {
     profile: profile.name,
     straight,
     lossy: decisions.some(isLossy),
-    verdicts: countVerdicts(tools),
+    verdicts: countVerdicts(tools).verdicts,
     parameters: of.parameters.map(({ path, target }) => parameterReport(path, target, decisions)),
     rules: of.rules,
     decisions,

@@ -4,7 +4,7 @@ import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";
 import type { Source } from "../../stream/flow.ts";
 import { folding } from "../../stream/fold.ts";
-import { kindOf } from "../../tools/kinds/kinds.ts";
+import { countVerdicts } from "../../tools/plan/plan.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName, UpstreamName } from "../../turn/names.ts";
@@ -61,9 +61,9 @@ export function finishRun(
   const done = run.done(outcome, status, fault);
   const spent = spendOf(config.prices, done);
   if (spent !== undefined) metrics.spent(spent.cost, spent.name);
-  // Kinds we do not know are the words of clients, and metrics have no room for all of them.
-  for (const { verdict, kind } of round?.plan.verdicts ?? [])
-    metrics.tool(verdict, kindOf(kind)?.kind ?? "other");
+  if (round !== undefined)
+    for (const { verdict, kind, count } of countVerdicts(round.plan.verdicts).kinds)
+      metrics.tools(count, verdict, kind);
   if (round !== undefined && done.answerId === undefined)
     recent.keepPlan(done.requestId, keptPlan(round, run));
   state.report(done);

@@ -12,7 +12,7 @@ import { fitParts, fitRoles } from "./media.ts";
 import { pairCalls } from "./pairs.ts";
 import { translate } from "./translate.ts";
 
-type HistoryPlan = {
+export type HistoryPlan = {
   /** The very same list where nothing changes. */
   readonly items: readonly Item<UpstreamName>[];
   /** Where each of them comes from, in the client's numbers; none: as they stand. */

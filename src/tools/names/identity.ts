@@ -1,35 +1,28 @@
 import { Fault } from "../../turn/fault.ts";
-import type { ClientName, UpstreamName } from "../../turn/names.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { ToolRef } from "../../turn/turn.ts";
 
-/** Who a tool is to the client. */
-export type Identity = {
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: ClientName;
+/** A tool under the client's name and under the upstream's. `form`: inputs of its calls are converted. */
+export type Binding = {
+  readonly client: ToolRef;
+  readonly upstream: ToolRef<UpstreamName>;
+  readonly form?: unknown;
 };
 
-/** Who it is to the upstream. */
-type Alias = {
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: UpstreamName;
-};
-
-/** Both at once. */
-export type Binding = { readonly client: Identity; readonly upstream: Alias };
-
-/** The tools of a plan, found by either name. `Bound` adds what its maker wants to find again. */
+/** The tools of a plan, found by either name. */
 export type ToolIdentityMap<Bound extends Binding = Binding> = {
   readonly bindings: readonly Bound[];
-  /** By what the upstream calls it. */
-  byAlias(alias: Alias): Bound | undefined;
-  /** By what the client calls it. */
-  byIdentity(identity: Identity): Bound | undefined;
-  /** By the client's name, whatever the kind; only where it is the only one so called. */
+  /** Functions outside namespaces whose calls are the same on both sides, by name. */
+  readonly unchanged: ReadonlyMap<string, Bound>;
+  /** Finds a tool by the upstream's name. */
+  byAlias(alias: ToolRef<UpstreamName>): Bound | undefined;
+  /** Finds a tool by the client's kind, namespace and name. */
+  byIdentity(identity: ToolRef): Bound | undefined;
+  /** Finds a tool of any kind by the client's name; undefined if several have it. */
   byName(name: string, namespace?: string): Bound | undefined;
-  /** By the client's name in a form that models write by themselves: `namespace.name` and the like. */
+  /** Finds a tool by a form of its name that models write by themselves, such as `namespace.name`. */
   byNickname(name: string): Bound | undefined;
-  /** By a name that is only like one of its names: other capitals, another sign between the words. */
+  /** Finds a tool by a name that differs in capitals or in the signs between the words. */
   byLikeness(name: string): Bound | undefined;
 };
 
@@ -39,6 +32,7 @@ export function createIdentityMap<Bound extends Binding>(
   const aliases = new Map<string, Bound>();
   const identities = new Map<string, Bound>();
   const names = new Map<string, Bound | null>();
+  const unchanged = new Map<string, Bound>();
   let nicknames: Nicknames<Bound> | undefined;
   let likenesses: Nicknames<Bound> | undefined;
   for (const bound of bindings) {
@@ -48,13 +42,18 @@ export function createIdentityMap<Bound extends Binding>(
     if (other !== undefined) throw clash(client, other.client, upstream.name);
     aliases.set(alias, bound);
     const name = nameKey(client.name, client.namespace);
-    // Of tools that may be declared more than once, the first stands for all.
+    // If a tool is declared more than once, calls are those of the first.
     if (identities.has(identityKey(client))) continue;
     identities.set(identityKey(client), bound);
     names.set(name, names.has(name) ? null : bound);
+    const isFunction = client.kind === "function" && upstream.kind === "function";
+    const isBare = client.namespace === undefined && upstream.namespace === undefined;
+    if (isFunction && isBare && bound.form === undefined && String(client.name) === upstream.name)
+      unchanged.set(client.name, bound);
   }
   return {
     bindings,
+    unchanged,
     byAlias: (alias) => aliases.get(aliasKey(alias)),
     byIdentity: (identity) => identities.get(identityKey(identity)),
     byName: (name, namespace) => names.get(nameKey(name, namespace)) ?? undefined,
@@ -69,18 +68,18 @@ export function createIdentityMap<Bound extends Binding>(
   };
 }
 
-/** Names may hold any character, so the length says where the namespace ends. */
+/** A name may hold any character, so the key holds the length of the namespace. */
 const nameKey = (name: string, namespace: string | undefined): string =>
   namespace === undefined ? `|${name}` : `${namespace.length}|${namespace}${name}`;
 
-/** Of tools that are not called by name, and whose names we made up, the kind counts. */
-export const aliasKey = ({ kind, name, namespace }: Alias): string =>
+/** The names of tools that are not called by name were made up here, so their kind is in the key. */
+export const aliasKey = ({ kind, name, namespace }: ToolRef<UpstreamName>): string =>
   isCalledByName(kind) ? nameKey(name, namespace) : `${kind}@${name}`;
 
-/** Null: two tools could be meant. */
+/** Null: several tools have the nickname. */
 type Nicknames<Bound> = Map<string, Bound | null>;
 
-/** What is left of a name when capitals and signs do not count; nothing is like a name of signs alone. */
+/** A name in small letters with one sign between its words; a name without words stays as it is. */
 const likenessOf = (name: string): string =>
   name
     .toLowerCase()
@@ -98,7 +97,7 @@ function nicknamesOf<Bound extends Binding>(
   };
   for (const bound of bindings) {
     const { name, namespace } = bound.client;
-    // Models trained on one client's tools write its namespace before every function.
+    // Models trained on one client's tools write its namespace in front of every function.
     learn(`functions.${bound.upstream.name}`, bound);
     learn(name, bound);
     for (const joined of joinedNames(name, namespace)) learn(joined, bound);
@@ -106,27 +105,27 @@ function nicknamesOf<Bound extends Binding>(
   return found;
 }
 
-/** A tool of a namespace in one word, in each of the forms that there are. */
+/** The name of a tool with its namespace in front, with each joint that models write. */
 export const joinedNames = (name: string, namespace: string | undefined): readonly string[] =>
   namespace === undefined ? [] : [".", "__", "/", ":"].map((joint) => namespace + joint + name);
 
-const clash = (one: Identity, other: Identity, name: string): Fault =>
+const clash = (one: ToolRef, other: ToolRef, name: string): Fault =>
   new Fault(
     "tools.name_clash",
     `\`${fullName(other)}\` and \`${fullName(one)}\` both become \`${name}\`; rename one of them.`,
     { param: "tools" },
   );
 
-/** Two tools are the same if these are. */
-export const identityKey = ({ kind, namespace, name }: Identity): string =>
+/** Two tools with the same key are the same tool to the client. */
+export const identityKey = ({ kind, namespace, name }: ToolRef): string =>
   kind + nameKey(name, namespace);
 
-/** Functions and custom tools have names of their own; the others are known by their kind. */
+/** True for functions and custom tools, which are called by a name. Other tools are known by their kind. */
 export const isCalledByName = (kind: string | undefined): boolean =>
   kind === "function" || kind === "custom";
 
 type Named = { readonly namespace?: string | undefined; readonly name: string };
 
-/** A tool as people write it. */
+/** The name of a tool for messages to people. */
 export const fullName = ({ namespace, name }: Named): string =>
   namespace === undefined ? name : `${namespace}.${name}`;

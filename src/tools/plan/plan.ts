@@ -1,15 +1,16 @@
 import type { Decision } from "../../turn/decision.ts";
-import type { Fault } from "../../turn/fault.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import type { UpstreamName } from "../../turn/names.ts";
+import type { AnyName, UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Params, Turn } from "../../turn/turn.ts";
-import { planHistory } from "../history/history.ts";
+import type { Item, Params, Turn } from "../../turn/turn.ts";
+import { planHistory, type HistoryPlan } from "../history/history.ts";
+import { isPlainHistory } from "../history/plain.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
 import { planFormat, withInstructions, type FormatCheck, type FormatPlan } from "./format.ts";
 import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
-import { offerFor } from "./tool-choice.ts";
-import { toolsetOf } from "./toolset.ts";
+import { offerFor, type ToolOffer } from "./tool-choice.ts";
+import { toolsetOf, type Toolset } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
 
@@ -22,6 +23,8 @@ export type Plan = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
+  /** True if some tool was sent with another schema, against which calls are checked. */
+  readonly isRewritten: boolean;
   /** The client's limits on an answer. */
   readonly limits: Limits;
   /** A check of the answer, if the upstream cannot be held to the format. */
@@ -41,73 +44,85 @@ type Limits = {
 
 /** Plans a request for an upstream. Throws a Fault if the request cannot be met. */
 export function planTools(turn: Turn, profile: Profile, to: Destination = {}): Plan {
-  const { plan, fault } = previewTools(turn, profile, to);
-  if (fault !== undefined) throw fault;
-  return plan;
+  const set = toolsetOf(turn, profile);
+  if (set.fault !== undefined) throw set.fault;
+  const offer = offerFor(set, turn, profile);
+  const isPlain = isPlainHistory(turn, set, profile);
+  const isSame =
+    isPlain &&
+    set.identical &&
+    offer.identical &&
+    turn.format === undefined &&
+    turn.params.parallelCalls === undefined &&
+    (turn.repairs ?? none).length === 0;
+  // If no name differs, the client's turn is the upstream's.
+  const changes = isSame ? sameTurn(turn) : changedTurn({ turn, set, offer, profile, to, isPlain });
+  return {
+    ...changes,
+    asked: turn,
+    verdicts: set.verdicts,
+    identity: set.identity,
+    isRewritten: set.isRewritten,
+    limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
+    seal: to.origin === undefined ? undefined : sealOf(turn, profile, changes.identical, to.origin),
+  };
 }
 
-/** Plans a request for display: a fault comes beside the plan. */
-export function previewTools(
-  turn: Turn,
-  profile: Profile,
-  to: Destination = {},
-): { readonly plan: Plan; readonly fault: Fault | undefined } {
-  const set = toolsetOf(turn, profile);
-  const { offer, fault } = offerFor(set, turn, profile);
-  const history = planHistory(turn, set, profile, to);
+type Changes = Pick<Plan, "turn" | "decisions" | "check" | "identical">;
+
+const none: readonly Decision[] = [];
+const noFormat: FormatPlan = { format: undefined, decisions: none };
+
+const sameTurn = (turn: Turn, decisions = none, check?: FormatCheck): Changes => ({
+  turn: turn as unknown as Turn<UpstreamName>,
+  decisions,
+  check,
+  identical: true,
+});
+
+type Planned = {
+  readonly turn: Turn;
+  readonly set: Toolset;
+  readonly offer: ToolOffer;
+  readonly profile: Profile;
+  readonly to: Destination;
+  readonly isPlain: boolean;
+};
+
+const unchanged = ({ items, places }: Turn): HistoryPlan => ({
+  items: items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[],
+  places,
+  decisions: none,
+});
+
+/** The turn as it is sent, with every decision on it. */
+function changedTurn({ turn, set, offer, profile, to, isPlain }: Planned): Changes {
+  const history = isPlain ? unchanged(turn) : planHistory(turn, set, profile, to);
   const format = turn.format === undefined ? noFormat : planFormat(turn, profile);
   const { params, decision } = planParams(turn, set.offered.length > 0, profile);
-  const added =
-    format.instructions === undefined ? offer.rests : [...offer.rests, format.instructions];
-  const { items, places } =
-    added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
-  const decisions = joined(
-    turn.repairs ?? none,
-    offer.decisions,
-    decision === undefined ? none : [decision],
-    format.decisions,
-    history.decisions,
-  );
+  const repairs = turn.repairs ?? none;
+  const decisions = [
+    ...repairs,
+    ...offer.decisions,
+    ...(decision === undefined ? none : [decision]),
+    ...format.decisions,
+    ...history.decisions,
+  ];
   const isSame =
-    (turn.repairs ?? none).length === 0 &&
+    repairs.length === 0 &&
     set.identical &&
     offer.identical &&
     decision === undefined &&
     format.decisions.length === 0 &&
     (history.items as unknown) === turn.items;
-  const plan: Plan = {
-    // If no name differs, the client's turn is the upstream's.
-    turn: isSame
-      ? (turn as unknown as Turn<UpstreamName>)
-      : {
-          ...turn,
-          tools: offer.tools,
-          toolChoice: offer.toolChoice,
-          items,
-          places,
-          format: format.format,
-          params,
-        },
-    asked: turn,
-    verdicts: set.verdicts,
-    decisions,
-    identity: set.identity,
-    limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
-    check: format.check,
-    seal: to.origin === undefined ? undefined : sealOf(turn, profile, isSame, to.origin),
-    identical: isSame,
-  };
-  return { plan, fault: set.faults[0] ?? fault };
-}
-
-const none: readonly Decision[] = [];
-const noFormat: FormatPlan = { format: undefined, decisions: none };
-
-/** All decisions in one list; a list that is the only one with entries is not copied. */
-function joined(...lists: readonly (readonly Decision[])[]): readonly Decision[] {
-  let all = none;
-  for (const list of lists) if (list.length > 0) all = all.length === 0 ? list : [...all, ...list];
-  return all;
+  if (isSame) return sameTurn(turn, decisions, format.check);
+  const added =
+    format.instructions === undefined ? offer.rests : [...offer.rests, format.instructions];
+  const { items, places } =
+    added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
+  const { tools, toolChoice } = offer;
+  const sent = { ...turn, tools, toolChoice, items, places, format: format.format, params };
+  return { turn: sent, decisions, check: format.check, identical: false };
 }
 
 /**
@@ -126,19 +141,33 @@ function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Se
   return { from, dialect: turn.dialect, reasoning, isWorded, inDetails, hasItems };
 }
 
-export function countVerdicts(verdicts: readonly ToolVerdict[]): Record<Verdict, number> {
-  const counts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
-  for (const { verdict } of verdicts) counts[verdict]++;
-  return counts;
-}
+/** The counts of a list of verdicts, made once for each list. */
+type Counted = {
+  readonly verdicts: Readonly<Record<Verdict, number>>;
+  /** The number of tools by verdict and kind. Unknown kinds are words of clients and count as `other`. */
+  readonly kinds: readonly { readonly verdict: Verdict; readonly kind: string; count: number }[];
+  /** The value of the `x-patchbay-plan` header. */
+  readonly summary: string;
+};
+
+export const countVerdicts = memoizeByIdentity((list: readonly ToolVerdict[]): Counted => {
+  const verdicts = { native: 0, degraded: 0, deferred: 0, ignored: 0, refused: 0 };
+  const kinds = new Map<string, { verdict: Verdict; kind: string; count: number }>();
+  for (const { verdict, kind: declared } of list) {
+    verdicts[verdict]++;
+    const kind = kindOf(declared)?.kind ?? "other";
+    const known = kinds.get(verdict + kind);
+    if (known === undefined) kinds.set(verdict + kind, { verdict, kind, count: 1 });
+    else known.count++;
+  }
+  const { native, degraded, deferred, ignored } = verdicts;
+  const summary = `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
+  return { verdicts, kinds: [...kinds.values()], summary };
+});
 
 /** The counted verdicts of a plan, in the words and order of the `x-patchbay-plan` header. */
-export const summary = ({ verdicts }: Pick<Plan, "verdicts">): string => summaryOf(verdicts);
-
-const summaryOf = memoizeByIdentity((verdicts: readonly ToolVerdict[]): string => {
-  const { native, degraded, deferred, ignored } = countVerdicts(verdicts);
-  return `native=${native} degraded=${degraded} deferred=${deferred} ignored=${ignored}`;
-});
+export const summary = ({ verdicts }: Pick<Plan, "verdicts">): string =>
+  countVerdicts(verdicts).summary;
 
 /** Plans `parallel_tool_calls`. If the upstream has no such parameter, further calls are withheld from the answer. */
 function planParams(

@@ -18,7 +18,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { clientName, upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import { planTools } from "./plan.ts";
-import { restoreCalls, restoreToolCall } from "./restore.ts";
+import { CallRestorer, restoreToolCall } from "./restore.ts";
 
 const tools = [
   fn("look"),
@@ -271,9 +271,9 @@ describe("restoring calls", () => {
   });
 
   it("lets frames through unless what they say has been changed", () => {
-    const one = runStage(restoreCalls(plan({}, whole)), [...calling("look", ["{}"]), frame()]);
+    const one = runStage(new CallRestorer(plan({}, whole)), [...calling("look", ["{}"]), frame()]);
     expect(one.at(-1)).toMatchObject({ forwardable: true });
-    const events = runStage(restoreCalls(plan({ params: { parallelCalls: false } }, whole)), [
+    const events = runStage(new CallRestorer(plan({ params: { parallelCalls: false } }, whole)), [
       ...calling("look", ["{}"]),
       frame(),
       ...calling("look", ["{}"], { call: 1 }),
@@ -294,7 +294,7 @@ describe("restoring calls", () => {
     const [long, short] = [deltas(16_000), deltas(1000)];
     const planned = plan();
     const take = (events: readonly TurnEvent<UpstreamName>[]): void => {
-      const stage = restoreCalls(planned);
+      const stage = new CallRestorer(planned);
       for (const event of events) stage.each(event, () => {});
     };
     const once = (): void => take(long);

@@ -3,7 +3,7 @@
 import { jsonOf } from "../../json/json.ts";
 import { errorsIn } from "../../schema/check.ts";
 import { chain, type Emit, type Stage } from "../../stream/stage.ts";
-import type { Action, OnDecision } from "../../turn/decision.ts";
+import type { OnDecision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, OnLeftOut, TurnEnd, TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
@@ -35,9 +35,9 @@ export function restoreAnswer(
   report?: OnDecision,
   withholding?: Withholding,
 ): Stage<TurnEvent<UpstreamName>, Event> {
-  let stages = restoreCalls(plan, report, withholding);
-  const isRewritten = plan.identity.bindings.some(({ original }) => original !== undefined);
-  if (report !== undefined && isRewritten) stages = chain(stages, checkArguments(plan, report));
+  let stages: Stage<TurnEvent<UpstreamName>, Event> = new CallRestorer(plan, report, withholding);
+  if (report !== undefined && plan.isRewritten)
+    stages = chain(stages, checkArguments(plan, report));
   if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
   if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
   return stages;
@@ -58,26 +58,26 @@ type Calls = { readonly open: (OpenCall | undefined)[]; passed: number; withheld
  * input and a new id. Calls that the client did not allow are withheld and
  * reported. Events that need no change pass through as the same objects.
  */
-export const restoreCalls = (
-  plan: Plan,
-  report: OnDecision = () => {},
-  withholding: Withholding = { figures: { withheld: 0, truncated: false } },
-): Stage<TurnEvent<UpstreamName>, Event> => new CallRestorer(plan, report, withholding);
-
-class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
+export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
   readonly #plan: Plan;
   readonly #report: OnDecision;
   readonly #withholding: Withholding;
   readonly #choices: (Calls | undefined)[] = [];
-  readonly #newId: (id: string) => string;
+  /** The ids of the conversation and of the answer so far. */
+  #ids: Set<string> | undefined;
+  /** The last number added to an id: lower ones are taken. */
+  #numbers: Map<string, number> | undefined;
   /** True if the client got other events than those of the last frame. */
   #changed = false;
 
-  constructor(plan: Plan, report: OnDecision, withholding: Withholding) {
+  constructor(
+    plan: Plan,
+    report: OnDecision = () => {},
+    withholding: Withholding = { figures: { withheld: 0, truncated: false } },
+  ) {
     this.#plan = plan;
     this.#report = report;
     this.#withholding = withholding;
-    this.#newId = idsBeside(plan);
   }
 
   each(event: TurnEvent<UpstreamName>, emit: Emit<Event>): void {
@@ -97,7 +97,9 @@ class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
       }
       case "call-end": {
         const open = this.#choices[event.choice]?.open[event.call];
-        return open === undefined ? emit(event) : this.#end(event, open, emit);
+        if (open === undefined) return emit(event);
+        if (open.decoder === undefined && open.call === event.call) return emit(event);
+        return this.#end(event, open, emit);
       }
       case "turn-end": {
         // A turn whose calls were all withheld waits for no results.
@@ -116,33 +118,69 @@ class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
   }
 
   #start(event: CallStart<UpstreamName>, emit: Emit<Event>): void {
-    const calls = (this.#choices[event.choice] ??= { open: [], passed: 0, withheld: 0 });
-    const { identity, asked } = this.#plan;
-    const note = (action: Action, reason: string): void =>
-      this.#report({ path: callPath(event), action, reason });
-    const known = recognise(event, identity);
-    const bound = known ?? identity.byLikeness(fullName(event));
-    if (bound === undefined) note("repaired", `\`${event.name}\` was called and is not declared`);
-    else if (known === undefined)
-      note("repaired", `\`${event.name}\` was called and taken for \`${fullName(bound.client)}\``);
-    const why = this.#forbids(bound, calls);
-    if (why !== undefined) {
-      calls.withheld++;
-      this.#withholding.figures.withheld++;
-      this.#withholding.leftOut?.(event, "withheld");
-      note("dropped", `a call of \`${event.name}\` is withheld: ${why}`);
-      calls.open[event.call] = { call: undefined, decoder: undefined };
-      this.#changed = true;
-      return;
+    const { choice, name, kind, namespace } = event;
+    const { identity, asked, limits } = this.#plan;
+    const calls = (this.#choices[choice] ??= { open: [], passed: 0, withheld: 0 });
+    const isPlain = kind === "function" && namespace === undefined;
+    const unchanged = isPlain ? identity.unchanged.get(name) : undefined;
+    const bound = unchanged ?? this.#find(event);
+    if (limits.allowed !== undefined || (!limits.parallel && calls.passed > 0)) {
+      const why = this.#forbids(bound, calls);
+      if (why !== undefined) return this.#withhold(event, calls, why);
     }
-    const restored = restoreToolCall(event, bound, asked.traits.builtinsAsFunctions);
+    const decoder = unchanged === undefined ? decoderOf(event, bound) : undefined;
+    const restored =
+      unchanged === undefined
+        ? restoreToolCall(event, bound, asked.traits.builtinsAsFunctions)
+        : (event as unknown as CallStart<ClientName>);
     const call = calls.passed++;
     const id = this.#newId(event.id);
-    const decoder = decoderOf(event, bound);
     calls.open[event.call] = { call, decoder };
     const isSame = call === event.call && id === event.id;
     if (!isSame || (restored as unknown) !== event || decoder !== undefined) this.#changed = true;
     emit(isSame ? restored : { ...restored, call, id });
+  }
+
+  /** The tool that a call means. A call under another name than that of its tool is reported. */
+  #find(event: CallStart<UpstreamName>): Bound | undefined {
+    const { identity } = this.#plan;
+    const known = recognise(event, identity);
+    if (known !== undefined) return known;
+    const bound = identity.byLikeness(fullName(event));
+    const what =
+      bound === undefined ? "is not declared" : `taken for \`${fullName(bound.client)}\``;
+    const reason = `\`${event.name}\` was called and ${what}`;
+    this.#report({ path: callPath(event), action: "repaired", reason });
+    return bound;
+  }
+
+  #withhold(event: CallStart<UpstreamName>, calls: Calls, why: string): void {
+    calls.withheld++;
+    this.#withholding.figures.withheld++;
+    this.#withholding.leftOut?.(event, "withheld");
+    const reason = `a call of \`${event.name}\` is withheld: ${why}`;
+    this.#report({ path: callPath(event), action: "dropped", reason });
+    calls.open[event.call] = { call: undefined, decoder: undefined };
+    this.#changed = true;
+  }
+
+  /** An id that is new to the client in this conversation: some upstreams count from 0 in each answer. */
+  #newId(id: string): string {
+    let ids = this.#ids;
+    if (ids === undefined) {
+      this.#ids = ids = new Set();
+      for (const item of this.#plan.asked.items) if (item.type === "call") ids.add(item.id);
+    }
+    let unique = id;
+    if (ids.has(id)) {
+      const numbers = (this.#numbers ??= new Map());
+      let count = numbers.get(id) ?? 2;
+      while (ids.has(`${id}_${count}`)) count++;
+      numbers.set(id, count);
+      unique = `${id}_${count}`;
+    }
+    ids.add(unique);
+    return unique;
   }
 
   #end(event: CallEnd, { call, decoder }: OpenCall, emit: Emit<Event>): void {
@@ -159,10 +197,10 @@ class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
 
   /** The reason why a call is withheld, if it is. */
   #forbids(bound: Bound | undefined, calls: Calls): string | undefined {
-    const { allowed, parallel } = this.#plan.limits;
+    const { allowed } = this.#plan.limits;
     if (allowed !== undefined && (bound === undefined || !allowed.has(bound)))
       return allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
-    if (parallel || calls.passed === 0) return undefined;
+    if (this.#plan.limits.parallel || calls.passed === 0) return undefined;
     const { figures, rules } = this.#withholding;
     if (rules?.parallel === false) figures.truncated = true;
     return "only one call at once was allowed";
@@ -206,28 +244,6 @@ function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Dec
   if (bound.upstream.kind === "custom" && call.kind === "function") return customStandIn.decoder();
   // Free text in place of arguments is the input already.
   return call.kind === "custom" ? undefined : bound.form?.decoder();
-}
-
-/** Makes ids that are new to the client in this conversation: some upstreams count from 0 in each answer. */
-function idsBeside({ asked }: Plan): (id: string) => string {
-  let seen: Set<string> | undefined;
-  /** The last number added to an id: lower ones are taken. */
-  const numbers = new Map<string, number>();
-  return (id) => {
-    if (seen === undefined) {
-      seen = new Set();
-      for (const item of asked.items) if (item.type === "call") seen.add(item.id);
-    }
-    let unique = id;
-    if (seen.has(id)) {
-      let count = numbers.get(id) ?? 2;
-      while (seen.has(`${id}_${count}`)) count++;
-      numbers.set(id, count);
-      unique = `${id}_${count}`;
-    }
-    seen.add(unique);
-    return unique;
-  };
 }
 
 /** A call of a tool whose schema the upstream got in another form. */

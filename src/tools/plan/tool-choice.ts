@@ -27,36 +27,21 @@ type Asked = Pick<Turn, "toolChoice" | "dialect">;
 /** Distinct choices that are remembered with one list of tools. */
 const MAX_OFFERS = 64;
 
-/** The offer for a turn's choice. A choice of an undeclared tool is a fault, and comes with the offer without it. */
-export function offerFor(
-  set: Toolset,
-  turn: Asked,
-  profile: Profile,
-): { readonly offer: ToolOffer; readonly fault?: Fault } {
+/** The offer for a turn's choice. Throws a Fault if the choice names a tool that is not declared. */
+export function offerFor(set: Toolset, turn: Asked, profile: Profile): ToolOffer {
   const { toolChoice } = turn;
   const key = toolChoice === undefined ? turn.dialect : turn.dialect + JSON.stringify(toolChoice);
   const known = set.offers.get(key);
-  if (known !== undefined) return { offer: known };
-  try {
-    const offer = planToolChoice(set, turn, profile);
-    if (set.offers.size < MAX_OFFERS) set.offers.set(key, offer);
-    return { offer };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const unforced = planToolChoice(set, { dialect: turn.dialect }, profile);
-    return { offer: unforced, fault: error };
-  }
-}
-
-/** Plans a choice. Throws a Fault if it names a tool that is not declared. */
-function planToolChoice(set: Toolset, { toolChoice, dialect }: Asked, profile: Profile): ToolOffer {
-  const made = new ChoicePlanner(set, profile).plan(toolChoice, dialect);
-  const offer = { toolChoice: undefined, tools: set.tools, allowed: undefined, ...made };
-  return {
-    ...offer,
+  if (known !== undefined) return known;
+  const made = new ChoicePlanner(set, profile).plan(toolChoice, turn.dialect);
+  const planned = { toolChoice: undefined, tools: set.tools, allowed: undefined, ...made };
+  const offer: ToolOffer = {
+    ...planned,
     decisions: [...set.decisions, ...made.decisions],
-    rests: descriptionRests(set.offered, offer.tools),
+    rests: descriptionRests(set.offered, planned.tools),
   };
+  if (set.offers.size < MAX_OFFERS) set.offers.set(key, offer);
+  return offer;
 }
 
 type ChoicePlan = Partial<Pick<ToolOffer, "toolChoice" | "tools" | "allowed">> &

@@ -94,11 +94,6 @@ function placed<Member>({
 export const declaredBy = (item: Item): ToolDeclarations | undefined =>
   item.type === "opaque" || item.type === "result" ? item.declares : undefined;
 
-export function bringsTools(items: readonly Item[]): boolean {
-  for (const item of items) if (declaredBy(item) !== undefined) return true;
-  return false;
-}
-
 function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;
   const name = clientName(tool.name === "" ? kind : tool.name);
@@ -106,11 +101,13 @@ function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceT
   return { path, kind, namespace: group?.name, name, tool, group, item, since };
 }
 
-/** The tools of a request as one upstream gets them. Turns with the same tools share it. */
+/** The tools of a request as one upstream gets them: one record per list of tools and profile. */
 export type Toolset = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
+  /** True if some tool was sent with another schema, against which calls are checked. */
+  readonly isRewritten: boolean;
   /** Every offered tool, including those that need no name. */
   readonly offered: readonly Bound[];
   readonly tools: readonly Tool<UpstreamName>[];
@@ -118,17 +115,19 @@ export type Toolset = {
   /** Items of the conversation whose tools were moved to the list of tools. */
   readonly emptied: ReadonlySet<number>;
   readonly identical: boolean;
-  /** Reasons why the request cannot be sent; the first one is reported. */
-  readonly faults: readonly Fault[];
+  /** The reason why the request cannot be sent. */
+  readonly fault: Fault | undefined;
   /** The tools under each choice that requests have made, by the choice as JSON. */
   readonly offers: Map<string, ToolOffer>;
 };
 
 /** Agents send the same tools with every request, and equal lists are the same object. */
-const toolsets = memoizeByIdentity<object, WeakMap<Profile, Toolset>>(() => new WeakMap());
+const toolsets = new WeakMap<object, WeakMap<Profile, Toolset>>();
 
 export function toolsetOf(turn: Turn, profile: Profile): Toolset {
-  const known = toolsets(declarationsOf(turn));
+  const declarations = declarationsOf(turn);
+  let known = toolsets.get(declarations);
+  if (known === undefined) toolsets.set(declarations, (known = new WeakMap()));
   let set = known.get(profile);
   if (set === undefined) known.set(profile, (set = planToolset(turn, profile)));
   return set;
@@ -138,15 +137,18 @@ type Brought = WeakMap<readonly Tool[], object>;
 const broughtBy = memoizeByIdentity<readonly Item[], Brought>(() => new WeakMap());
 
 /**
- * An object that identifies the declarations of a turn: the list of tools itself,
- * unless the conversation brings more, which are the same only within one request.
+ * An object that identifies the declarations of a turn: the list of tools, or, if
+ * the conversation brings more tools, an object of this request.
  */
 export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">): object {
-  if (!bringsTools(items)) return tools;
-  const brought = broughtBy(items);
-  let both = brought.get(tools);
-  if (both === undefined) brought.set(tools, (both = {}));
-  return both;
+  for (const item of items) {
+    if ((item.type !== "opaque" && item.type !== "result") || item.declares === undefined) continue;
+    const brought = broughtBy(items);
+    let both = brought.get(tools);
+    if (both === undefined) brought.set(tools, (both = {}));
+    return both;
+  }
+  return tools;
 }
 
 type Planned = { readonly entry: Entry; readonly declared: Declared };
@@ -202,6 +204,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     verdicts,
     decisions,
     identity: createIdentityMap(callable(offered)),
+    isRewritten: offered.some(({ original }) => original !== undefined),
     offered,
     // If no name differs, both kinds of name are the same.
     tools: identical
@@ -210,7 +213,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     taken: allocate.taken(),
     emptied: new Set(emptied.keys()),
     identical,
-    faults: [...faultsOf(planned, offered, profile), ...missingHosted(turn, planned)],
+    fault: refusal(planned) ?? tooMany(offered.length, profile) ?? missingHosted(turn, planned),
     offers: new Map(),
   };
 }
@@ -383,33 +386,27 @@ export function renderProviderToolDeclarations(bounds: readonly Bound[]): Tool<U
   return tools;
 }
 
-function faultsOf(
-  planned: readonly Planned[],
-  offered: readonly Bound[],
-  profile: Profile,
-): readonly Fault[] {
-  const faults: Fault[] = [];
-  for (const { entry, declared } of planned)
-    if (declared.verdict === "refused") {
-      const message = `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`;
-      faults.push(new Fault("tools.refused", message, { param: entry.path }));
-    }
-  const many = tooMany(offered.length, profile);
-  return many === undefined ? faults : [...faults, many];
+function refusal(planned: readonly Planned[]): Fault | undefined {
+  const refused = planned.find(({ declared }) => declared.verdict === "refused");
+  if (refused === undefined) return undefined;
+  const { entry, declared } = refused;
+  const message = `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`;
+  return new Fault("tools.refused", message, { param: entry.path });
 }
 
 /** A request whose only tools run at the provider cannot be answered without them. */
-function missingHosted({ traits }: Turn, planned: readonly Planned[]): readonly Fault[] {
+function missingHosted({ traits }: Turn, planned: readonly Planned[]): Fault | undefined {
   const [first] = planned;
   const areMissing = planned.every(
     ({ entry, declared }) => entry.tool.type === "builtin" && declared.verdict === "ignored",
   );
-  if (traits.asksForHosted !== true || first === undefined || !areMissing) return [];
+  if (traits.asksForHosted !== true || first === undefined || !areMissing) return undefined;
   const { entry, declared } = first;
   const message = `\`${fullName(entry)}\` cannot be run: ${declared.reason}. There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.`;
-  return [new Fault("tools.refused", message, { param: entry.path })];
+  return new Fault("tools.refused", message, { param: entry.path });
 }
 
+/** The fault of a request with more tools than the upstream takes. */
 function tooMany(count: number, profile: Profile): Fault | undefined {
   const { max } = profile.tools;
   if (count <= max) return undefined;
@@ -418,10 +415,4 @@ function tooMany(count: number, profile: Profile): Fault | undefined {
     `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, choose another model, or raise \`capabilities.tools.max\` of the upstream if it takes more.`,
     { param: "tools" },
   );
-}
-
-/** Throws if there are more tools than the upstream takes. */
-export function assertMaxTools(count: number, profile: Profile): void {
-  const fault = tooMany(count, profile);
-  if (fault !== undefined) throw fault;
 }
