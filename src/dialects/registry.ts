@@ -5,7 +5,7 @@ import { chat } from "./chat/chat.ts";
 import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";
 import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
-import { clientToolSearch } from "./responses/tool-search.ts";
+import { clientToolSearch } from "./responses/tools.ts";
 
 /** The dialects that a gateway serves, as doors and as upstreams. */
 export type DialectRegistry = {

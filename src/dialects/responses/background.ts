@@ -4,17 +4,17 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { BackgroundForm } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
-import { DELTA_TAIL, frameHead } from "./numbered-frames.ts";
-import { resource } from "./resource.ts";
+import { ResponseObject } from "./resource.ts";
+import { frameText } from "./write-events.ts";
 
 const ended = new Set(["completed", "incomplete", "failed", "cancelled"]);
 
 export const background: BackgroundForm = {
   begun(turn, context) {
-    const write = resource(turn, {}, context);
+    const response = new ResponseObject(turn, {}, context);
     return {
-      shown: write.shown({ status: "queued", output: [] }),
-      kept: write.kept({ status: "in_progress" }),
+      shown: response.shown({ status: "queued" }),
+      kept: response.kept({ status: "in_progress" }),
     };
   },
   stateOf(json) {
@@ -28,7 +28,7 @@ export const background: BackgroundForm = {
   lastFrame(shown, sequence) {
     const { status } = fieldsOf(shown);
     const name = status === "completed" || status === "incomplete" ? status : "failed";
-    return `${frameHead(`response.${name}`, `"response":${shown}`)}${DELTA_TAIL}${sequence}}\n\n`;
+    return frameText(`response.${name}`, `"response":${shown}`, sequence);
   },
   sequenceIn(frame) {
     const [, number] = SEQUENCE.exec(frame) ?? [];

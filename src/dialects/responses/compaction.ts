@@ -5,7 +5,7 @@ import type { Fields, Item, Message, Part, Turn } from "../../turn/turn.ts";
 import type { CompactionForm } from "../dialect.ts";
 import { writeItem } from "./items.ts";
 import { responsesDoor } from "./route.ts";
-import { writeUsage } from "./usage-field.ts";
+import { writeUsage } from "./resource.ts";
 
 const PROMPT = `Summarize the conversation above, so that it can be continued from your summary and the user's own messages alone. Whoever continues it sees nothing else of it: no answers, no calls of tools, no results.
 

@@ -1,39 +1,44 @@
-/** Fields of items and parts beside those that a turn has, and their status. */
+/** Fields of items and parts: texts, the status, and those that a turn has no word for. */
 
+import { z } from "zod";
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/content.ts";
+import { shaped } from "../shared/shape.ts";
 
 /** Called with the reason why part of a request has no form in this dialect, or was repaired. */
 export type Report = (reason: string, action?: "repaired") => void;
 
-/** For answers: what they hold has been read in this dialect or made for it. */
+/** For answers: their content was read in this dialect or made for it. */
 export const silently: Report = () => {};
 
+const text = z.string();
+
+/** The text at a path of a request. */
+export const textAt = (value: unknown, path: string): string =>
+  typeof value === "string" ? value : shaped(text, value, path);
+
+/** The same of a field that may be left out; null is how clients say "not set". */
+export const optionalTextAt = (value: unknown, path: string): string | undefined =>
+  value === undefined || value === null ? undefined : textAt(value, path);
+
 /** The unknown fields of a part or item. */
-export function extraOf(raw: Fields, known: readonly string[]): { extra?: Extra } {
+export function extraOf(raw: Fields, known: readonly string[]): Extra | undefined {
   let fields: Record<string, unknown> | undefined;
-  for (const key of Object.keys(raw)) {
-    if (known.includes(key) || raw[key] === undefined) continue;
-    fields ??= {};
-    fields[key] = raw[key];
-  }
-  return fields === undefined ? {} : { extra: { dialect: "responses", fields } };
+  for (const key in raw)
+    if (!known.includes(key) && raw[key] !== undefined) (fields ??= {})[key] = raw[key];
+  return fields && { dialect: "responses", fields };
 }
 
-/** What was kept for this dialect; what was kept for another is reported. */
+const none: Fields = {};
+
+/** The extra fields of this dialect; those of another are reported. */
 export function ownExtra(extra: Extra | undefined, report: Report): Fields {
-  if (extra === undefined) return {};
+  if (extra === undefined) return none;
   if (extra.dialect === "responses") return extra.fields;
   reportForeign(extra, "responses", report);
-  return {};
+  return none;
 }
 
+/** A status that a turn has no word for, such as `failed`, stays among the extra fields. */
 export const isStatus = (value: unknown): value is Status =>
   value === "in_progress" || value === "completed" || value === "incomplete";
-
-export const readStatus = (raw: Fields): { status?: Status } =>
-  isStatus(raw.status) ? { status: raw.status } : {};
-
-/** A status we have no word for, such as `failed`, stays among the rest. */
-export const statusKey = (raw: Fields): string[] =>
-  raw.status === null || isStatus(raw.status) ? ["status"] : [];

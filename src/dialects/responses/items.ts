@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isFields, jsonOf } from "../../json/json.ts";
 import { groupOf } from "../../turn/item-ids.ts";
 import { type AnyName, clientName } from "../../turn/names.ts";
 import type {
@@ -6,17 +7,23 @@ import type {
   Fields,
   Item,
   Message,
-  Opaque,
   Reasoning,
   Result,
   ToolDeclarations,
 } from "../../turn/turn.ts";
-import { jsonOf } from "../../json/json.ts";
 import { given, inputText } from "../shared/loose.ts";
 import { readItemTools } from "../shared/read-tool.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import type { Repair } from "../shared/repairs.ts";
-import { extraOf, ownExtra, readStatus, type Report, silently, statusKey } from "./fields.ts";
+import {
+  extraOf,
+  isStatus,
+  optionalTextAt,
+  ownExtra,
+  type Report,
+  silently,
+  textAt,
+} from "./fields.ts";
 import {
   type CallKind,
   canRun,
@@ -26,76 +33,163 @@ import {
   kindOfResult,
   valueOf,
 } from "./kinds.ts";
-import { OTHER_PARTS, readContent, writeContent, writeOutputPart } from "./input-parts.ts";
+import { OTHER_PARTS, readContent, writeContent, writeOutputPart } from "./content-parts.ts";
 import { toolForm, writeItemTools } from "./tools.ts";
 
-/** Calls of the client's tools as output items. */
-const id = z.string().nullish();
-const callItem = z.looseObject({ id, call_id: z.string(), namespace: z.string().nullish() });
-const resultItem = z.looseObject({ id, call_id: z.string().nullish() });
+/** The path of an item in the request, and the recorder of its repairs. */
+type FieldContext = { readonly path: string; readonly repair: Repair };
+
+const anyItem = z.looseObject({ type: z.string().nullish() });
+const roles = z.enum(["user", "assistant", "system", "developer"]);
+const knownRoles = new Set<unknown>(roles.options);
 const name = z.string().min(1);
-const text = z.string();
 /** Taken as it is: a copy would lose a key such as `__proto__`. */
 const value = z.custom<string | object>(
   (value) => typeof value === "string" || (typeof value === "object" && value !== null),
   { error: "must be an object, an array or a string" },
 );
+const paragraphs = z.array(z.looseObject({ text: z.string() })).nullish();
 
-/** Where an item stands in the request, and what records repairs of it. */
-type FieldContext = { readonly path: string; readonly repair: Repair };
+/**
+ * Reads an item of a request. An item that the client executes becomes a call or a
+ * result of its kind; an unknown item stays whole.
+ */
+export function readItem(raw: unknown, place: FieldContext): Item {
+  const { path } = place;
+  const plain = plainMessage(raw);
+  if (plain !== undefined) return plain;
+  const isTyped = isFields(raw) && (typeof raw.type === "string" || raw.type == null);
+  const item = isTyped ? raw : shaped(anyItem, raw, path);
+  const type = (item.type as string | null) ?? ("role" in item ? "message" : undefined);
+  if (type === "message") return readMessage(item, place);
+  if (type === "reasoning") return readReasoning(item, place);
+  if (type !== undefined && !isHosted(item)) {
+    const call = kindOfCall(type);
+    if (call !== undefined) return readCall(call, item, path);
+    const result = kindOfResult(type);
+    if (result !== undefined) return readResult(result, item, place);
+  }
+  // A bare id is a reference to an item.
+  if (type === undefined && typeof item.id !== "string")
+    throw invalid(`${path}.type`, 'must say what the item is, such as "message"');
+  // Tools in an item that is kept whole are declared behind the list, or found by a provider's search.
+  const declares = type === "additional_tools" || type === "tool_search_output";
+  return {
+    type: "opaque",
+    dialect: "responses",
+    raw: item,
+    declares: declares ? declared(item.tools, path) : undefined,
+  };
+}
+
+/** A message of a role and a text, as most clients send it; undefined for everything else. */
+function plainMessage(raw: unknown): Message | undefined {
+  if (typeof raw !== "object" || raw === null) return undefined;
+  const fields = raw as Fields;
+  for (const key in fields)
+    if (key !== "role" && key !== "content" && (key !== "type" || fields.type !== "message"))
+      return undefined;
+  const { role, content } = fields;
+  if (typeof content !== "string" || !knownRoles.has(role)) return undefined;
+  return {
+    type: "message",
+    role: role as Message["role"],
+    parts: [{ type: "text", text: content }],
+  };
+}
+
+/** The tools that an item declares. */
+const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
+  Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, toolForm) : undefined;
+
+const withStatus = (raw: Fields, known: readonly string[]): readonly string[] =>
+  raw.status === null || isStatus(raw.status) ? [...known, "status"] : known;
+
+const ofMessages = ["type", "role", "content", "id", "phase"];
+
+function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
+  const { role, status } = raw;
+  return {
+    type: "message",
+    role: knownRoles.has(role) ? (role as Message["role"]) : shaped(roles, role, `${path}.role`),
+    id: optionalTextAt(raw.id, `${path}.id`),
+    phase: optionalTextAt(raw.phase, `${path}.phase`),
+    parts: readContent(raw.content, `${path}.content`, repair),
+    status: isStatus(status) ? status : undefined,
+    extra: extraOf(raw, withStatus(raw, ofMessages)),
+  };
+}
+
+const ofReasoning = ["type", "id", "summary", "content", "encrypted_content"];
+
+function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
+  const { status } = raw;
+  const id = optionalTextAt(raw.id, `${path}.id`);
+  const summary = shaped(paragraphs, raw.summary, `${path}.summary`);
+  const content = shaped(paragraphs, raw.content, `${path}.content`);
+  if (content?.some(({ type }) => type === "text") === true) repair(`${path}.content`, OTHER_PARTS);
+  return {
+    type: "reasoning",
+    id,
+    summary: summary?.map(({ text }) => text) ?? [],
+    content: content?.map(({ text }) => text) ?? [],
+    encrypted: optionalTextAt(raw.encrypted_content, `${path}.encrypted_content`),
+    status: isStatus(status) ? status : undefined,
+    extra: extraOf(raw, withStatus(raw, ofReasoning)),
+  };
+}
 
 function readCall(kind: CallKind, raw: Fields, path: string): Call {
-  const { id: itemId, call_id: callId, namespace } = shaped(callItem, raw, path);
+  const { status } = raw;
+  const itemId = optionalTextAt(raw.id, `${path}.id`);
+  const id = textAt(raw.call_id, `${path}.call_id`);
+  const namespace = optionalTextAt(raw.namespace, `${path}.namespace`);
   const isNamed = kind.wrap === undefined;
   const called = isNamed ? shaped(name, raw.name, `${path}.name`) : kind.kind;
-  const input = shaped(isNamed ? text : value, raw[kind.input], `${path}.${kind.input}`);
-  const known = ["type", "id", "call_id", "namespace", kind.input, ...statusKey(raw)];
+  const where = `${path}.${kind.input}`;
+  const input = raw[kind.input];
   return {
     type: "call",
-    id: callId,
+    id,
     kind: kind.kind,
     name: clientName(called),
-    input: inputText(input),
-    ...given({ namespace, itemId }),
-    ...readStatus(raw),
-    ...extraOf(raw, isNamed ? [...known, "name"] : known),
+    namespace,
+    input: isNamed ? textAt(input, where) : inputText(shaped(value, input, where)),
+    itemId,
+    status: isStatus(status) ? status : undefined,
+    extra: extraOf(raw, withStatus(raw, kind.ofCalls)),
   };
 }
 
 function readResult(kind: CallKind, raw: Fields, { path, repair }: FieldContext): Item {
-  const { id: itemId, call_id: callId } = shaped(resultItem, raw, path);
+  const { status } = raw;
+  const itemId = optionalTextAt(raw.id, `${path}.id`);
+  const callId = optionalTextAt(raw.call_id, `${path}.call_id`);
   const call = callId ?? (kind.kind === "local_shell" ? itemId : undefined);
-  if (call == null) {
+  if (call === undefined) {
     // The result of a function that runs on its own is paired by name.
     if (typeof raw.name === "string") return { type: "opaque", dialect: "responses", raw };
     throw invalid(`${path}.call_id`, "must be the `call_id` of the call it answers");
   }
-  const known = ["type", "id", "call_id", kind.output, ...statusKey(raw)];
   return {
     type: "result",
     call,
     kind: kind.kind,
     parts: readOutput(kind, raw[kind.output], { path: `${path}.${kind.output}`, repair }),
-    ...given({
-      declares: kind.kind === "tool_search" ? declared(raw.tools, path) : undefined,
-      itemId: callId == null ? undefined : itemId,
-    }),
-    ...readStatus(raw),
-    ...extraOf(raw, kind.keeps ? known.filter((key) => !kind.keeps?.includes(key)) : known),
+    declares: kind.kind === "tool_search" ? declared(raw.tools, path) : undefined,
+    itemId: callId === undefined ? undefined : itemId,
+    status: isStatus(status) ? status : undefined,
+    extra: extraOf(raw, withStatus(raw, kind.ofResults)),
   };
 }
-
-/** The tools that a search has found. */
-const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
-  Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, toolForm) : undefined;
 
 function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext): Result["parts"] {
   switch (kind.outputForm) {
     case "parts":
       return readContent(raw, path, repair);
     case "text": {
-      const value = shaped(text.nullish(), raw, path);
-      return value == null ? [] : [{ type: "text", text: value }];
+      const text = optionalTextAt(raw, path);
+      return text === undefined ? [] : [{ type: "text", text }];
     }
     case "value":
       return [{ type: "text", text: inputText(shaped(value, raw, path)) }];
@@ -104,7 +198,51 @@ function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext
   }
 }
 
-function writeCall<Name extends AnyName>(item: Call<Name>, report: Report): Fields {
+/** Writes an item for a request; undefined if this dialect has no form for it. */
+export function writeItem<Name extends AnyName>(
+  item: Item<Name>,
+  report: Report,
+): Fields | undefined {
+  switch (item.type) {
+    case "message":
+      if (item.name !== undefined) report("messages have no `name` in the responses dialect");
+      return {
+        type: "message",
+        role: item.role,
+        content: writeContent(item.parts, item.role, report),
+        ...given({ id: item.id, status: item.status, phase: item.phase }),
+        ...ownExtra(item.extra, report),
+      };
+    case "reasoning":
+      return writeReasoning(item, report);
+    case "call":
+      return writeCall(item, report);
+    case "result":
+      return writeResult(item, report);
+    case "opaque":
+      if (item.dialect === "responses") return item.raw;
+      report(`an item that only the ${item.dialect} dialect has`);
+      return undefined;
+    default:
+      return item satisfies never;
+  }
+}
+
+function writeReasoning(item: Reasoning, report: Report): Fields {
+  if (item.details !== undefined) report("the responses dialect has no `reasoning_details`");
+  const content = item.content.map((text) => ({ type: "reasoning_text", text }));
+  return {
+    ...ownExtra(item.extra, report),
+    type: "reasoning",
+    id: item.id,
+    summary: item.summary.map((text) => ({ type: "summary_text", text })),
+    ...(content.length > 0 && { content }),
+    encrypted_content: item.encrypted,
+    ...given({ status: item.status }),
+  };
+}
+
+function writeCall<Name extends AnyName>(item: OutputCall<Name>, report: Report): Fields {
   const kind = kindOf(item.kind);
   return {
     ...ownExtra(item.extra, report),
@@ -116,22 +254,6 @@ function writeCall<Name extends AnyName>(item: Call<Name>, report: Report): Fiel
     [kind.input]: valueOf(kind, item.input),
     ...given({ status: item.status }),
   };
-}
-
-/**
- * A call in an answer; undefined if it was cut off and what there is of it could
- * be run. Clients run what they are given, whatever its status says.
- */
-function writeOutputCall<Name extends AnyName>(
-  item: Call<Name>,
-  itemId: string,
-): Fields | undefined {
-  const kind = kindOf(item.kind);
-  const status = item.status ?? "completed";
-  if (status === "incomplete" && canRun(kind, item.input)) return undefined;
-  // An item that came as one has what its upstream thinks usual.
-  const usual = item.itemId === undefined ? kind.usual : undefined;
-  return { ...usual, ...writeCall({ ...item, itemId, status }, silently) };
 }
 
 function writeResult(item: Result, report: Report): Fields {
@@ -160,9 +282,16 @@ function writeOutput(kind: CallKind, { parts, declares }: Result, report: Report
     }
     case "text":
       return parts.length === 0 ? undefined : joinTexts(parts, report);
-    case "value":
+    case "value": {
       if (declares !== undefined) return writeItemTools(declares.tools, report);
-      return valueOutput(kind, joinTexts(parts, report));
+      // The outputs of commands, or the tools that were found: a list either way.
+      const text = joinTexts(parts, report);
+      const list = jsonOf(text);
+      if (Array.isArray(list)) return list;
+      // Plain text, as a client of another dialect has it.
+      const plain = { stdout: text, stderr: "", outcome: { type: "exit", exit_code: 0 } };
+      return kind.kind === "shell" ? [plain] : [];
+    }
     default:
       return kind.outputForm satisfies never;
   }
@@ -176,182 +305,73 @@ function joinTexts(parts: Result["parts"], report: Report): string {
   return text;
 }
 
-/** The outputs of commands, or the tools that were found: a list either way. */
-function valueOutput(kind: CallKind, value: string): unknown {
-  const list = jsonOf(value);
-  if (Array.isArray(list)) return list;
-  if (kind.kind !== "shell") return [];
-  // Plain text, as a client of another dialect has it.
-  return [{ stdout: value, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
-}
-
-const anyItem = z.looseObject({ type: z.string().nullish() });
-const messageItem = z.looseObject({
-  role: z.enum(["user", "assistant", "system", "developer"]),
-  id: z.string().nullish(),
-  phase: z.string().nullish(),
-});
-const paragraphs = z.array(z.looseObject({ text: z.string() })).nullish();
-const reasoningItem = z.looseObject({
-  id: z.string().nullish(),
-  summary: paragraphs,
-  content: paragraphs,
-  encrypted_content: z.string().nullish(),
-});
-
 /**
- * Reads an item of a request. What the client executes becomes a call or a
- * result of its kind; what we do not know stays whole.
+ * Writes an item of an answer as JSON text, with every field that the strictest readers
+ * want; undefined if it cannot be shown. A call that was cut off is not shown if what there
+ * is of it could be run: clients run the calls they are given, whatever the status says.
  */
-export function readItem(raw: unknown, place: FieldContext): Item {
-  const { path } = place;
-  const item = shaped(anyItem, raw, path);
-  const type = item.type ?? ("role" in item ? "message" : undefined);
-  if (type === "message") return readMessage(item, place);
-  if (type === "reasoning") return readReasoning(item, place);
-  if (type !== undefined && !isHosted(item)) {
-    const call = kindOfCall(type);
-    if (call !== undefined) return readCall(call, item, path);
-    const result = kindOfResult(type);
-    if (result !== undefined) return readResult(result, item, place);
-  }
-  // A bare id is a reference to an item.
-  if (type === undefined && typeof item.id !== "string")
-    throw invalid(`${path}.type`, 'must say what the item is, such as "message"');
-  return { type: "opaque", dialect: "responses", raw: item, ...declaredIn(item, path) };
-}
-
-/** The tools in an item that is kept whole: declared behind the list, or found by a provider's search. */
-function declaredIn(raw: Fields, path: string): Pick<Opaque, "declares"> {
-  const { type, tools } = raw;
-  const declares = type === "additional_tools" || type === "tool_search_output";
-  if (!declares || !Array.isArray(tools)) return {};
-  return { declares: readItemTools(tools, `${path}.tools`, toolForm) };
-}
-
-function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
-  const { role, id, phase } = shaped(messageItem, raw, path);
-  return {
-    type: "message",
-    role,
-    parts: readContent(raw.content, `${path}.content`, repair),
-    ...given({ id, phase }),
-    ...readStatus(raw),
-    ...extraOf(raw, ["type", "role", "content", "id", "phase", ...statusKey(raw)]),
-  };
-}
-
-function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
-  const { id, summary, content, encrypted_content: encrypted } = shaped(reasoningItem, raw, path);
-  if (content?.some(({ type }) => type === "text") === true) repair(`${path}.content`, OTHER_PARTS);
-  return {
-    type: "reasoning",
-    summary: summary?.map(({ text }) => text) ?? [],
-    content: content?.map(({ text }) => text) ?? [],
-    ...given({ id, encrypted }),
-    ...readStatus(raw),
-    ...extraOf(raw, ["type", "id", "summary", "content", "encrypted_content", ...statusKey(raw)]),
-  };
-}
-
-/** Writes an item for a request; undefined if this dialect has no form for it. */
-export function writeItem<Name extends AnyName>(
-  item: Item<Name>,
-  report: Report,
-): Fields | undefined {
-  switch (item.type) {
-    case "message":
-      return writeMessage(item, report);
-    case "reasoning":
-      return writeReasoning(item, report);
-    case "call":
-      return writeCall(item, report);
-    case "result":
-      return writeResult(item, report);
-    case "opaque":
-      if (item.dialect === "responses") return item.raw;
-      report(`an item that only the ${item.dialect} dialect has`);
-      return undefined;
-    default:
-      return item satisfies never;
-  }
-}
-
-function writeMessage(item: Message, report: Report): Fields {
-  if (item.name !== undefined) report("messages have no `name` in the responses dialect");
-  return {
-    type: "message",
-    role: item.role,
-    content: writeContent(item.parts, item.role, report),
-    ...given({ id: item.id, status: item.status, phase: item.phase }),
-    ...ownExtra(item.extra, report),
-  };
-}
-
-function writeReasoning(item: Reasoning, report: Report): Fields {
-  if (item.details !== undefined) report("the responses dialect has no `reasoning_details`");
-  const content = item.content.map((text) => ({ type: "reasoning_text", text }));
-  return {
-    ...ownExtra(item.extra, report),
-    type: "reasoning",
-    id: item.id,
-    summary: item.summary.map((text) => ({ type: "summary_text", text })),
-    ...(content.length > 0 && { content }),
-    encrypted_content: item.encrypted,
-    ...given({ status: item.status }),
-  };
-}
-
-/**
- * Writes an item of an answer, with every field that the strictest readers
- * want; undefined if it cannot be shown.
- */
-export function writeOutputItem<Name extends AnyName>(
+export function outputItemText<Name extends AnyName>(
   item: Item<Name>,
   id: string,
-): Fields | undefined {
+): string | undefined {
   switch (item.type) {
-    case "message":
-      return {
-        id,
-        type: "message",
-        status: item.status ?? "completed",
-        role: "assistant",
-        content: item.parts.map(writeOutputPart).filter((part) => part !== undefined),
-        ...given({ phase: item.phase }),
-        ...ownExtra(item.extra, silently),
-      };
+    case "message": {
+      const parts = item.parts.map(writeOutputPart).filter((part) => part !== undefined);
+      return messageText(item, id, JSON.stringify(parts).slice(1, -1));
+    }
     case "reasoning": {
       // The API says of reasoning only that it is not whole.
       const status = item.status === "incomplete" ? item.status : undefined;
-      return { ...writeReasoning({ ...item, status }, silently), id };
+      return JSON.stringify({ ...writeReasoning({ ...item, status }, silently), id });
     }
     case "call":
-      return writeOutputCall(item, id);
+      return item.status === "incomplete" && canRun(kindOf(item.kind), item.input)
+        ? undefined
+        : callText(item, id);
     case "result":
-      return { ...writeResult(item, silently), id };
+      return JSON.stringify({ ...writeResult(item, silently), id });
     case "opaque":
-      return { ...item.raw, id };
+      return JSON.stringify({ ...item.raw, id });
     default:
       return item satisfies never;
   }
 }
 
-/** What the id of an output item begins with. */
-export function idPrefix<Name extends AnyName>(item: Item<Name>): string {
-  switch (item.type) {
-    case "message":
-      return "msg";
-    case "reasoning":
-      return "rs";
-    case "call":
-      return kindOf(item.kind).prefix;
-    case "result":
-    case "opaque":
-      return "item";
-    default:
-      return item satisfies never;
+/** A message of an answer; `parts`: its content as JSON text without brackets. */
+export function messageText(
+  { status = "completed", phase, extra }: Pick<Message, "status" | "phase" | "extra">,
+  id: string,
+  parts: string,
+): string {
+  const said = phase === undefined ? "" : `,"phase":${JSON.stringify(phase)}`;
+  const own = ownExtra(extra, silently);
+  const more = extra === undefined ? "" : JSON.stringify(own).slice(1, -1);
+  return `{"id":${JSON.stringify(id)},"type":"message","status":"${status}","role":"assistant","content":[${parts}]${said}${more === "" ? "" : `,${more}`}}`;
+}
+
+type OutputCall<Name extends AnyName> = Omit<Call<Name>, "type">;
+
+/** A call of an answer; `input`: its input as JSON text, if the caller has it. */
+export function callText<Name extends AnyName>(
+  call: OutputCall<Name>,
+  id: string,
+  input?: string,
+): string {
+  const kind = kindOf(call.kind);
+  const { namespace, itemId, status = "completed", extra } = call;
+  if (kind.wrap !== undefined || extra !== undefined) {
+    // An item that came as one has the fields that its upstream thinks usual.
+    const usual = itemId === undefined ? kind.usual : undefined;
+    return JSON.stringify({ ...usual, ...writeCall({ ...call, itemId: id, status }, silently) });
   }
+  const space = namespace === undefined ? "" : `"namespace":${JSON.stringify(namespace)},`;
+  return `{"type":"${kind.call}","id":${JSON.stringify(id)},"call_id":${JSON.stringify(call.id)},"name":${JSON.stringify(call.name)},${space}"${kind.input}":${input ?? JSON.stringify(call.input)},"status":"${status}"}`;
+}
+
+/** The prefix of an output item's id. */
+export function idPrefix<Name extends AnyName>(item: Item<Name>): string {
+  if (item.type === "call") return kindOf(item.kind).prefix;
+  return item.type === "message" ? "msg" : item.type === "reasoning" ? "rs" : "item";
 }
 
 /** The id that an item came with. */
@@ -363,8 +383,8 @@ export function itemId<Name extends AnyName>(item: Item<Name>): string | undefin
 }
 
 /**
- * An item without the id that it was given where it was kept: an upstream has
- * never seen it, and the API refuses one that does not begin as it would itself.
+ * An item without the id that it was given for the store: an upstream has
+ * never seen it, and the API refuses one that does not begin as its own ids do.
  */
 export function withoutMadeId<Name extends AnyName>(item: Item<Name>): Item<Name> {
   const made = itemId(item);

@@ -21,10 +21,13 @@ export type CallKind = {
   readonly result: string;
   readonly output: string;
   readonly outputForm: "parts" | "text" | "value";
-  /** Fields of a result that are kept as they came, though they are understood too. */
-  readonly keeps?: readonly string[] | undefined;
+  /** The fields of calls and results that a turn has words for. */
+  readonly ofCalls: readonly string[];
+  readonly ofResults: readonly string[];
   /** What the ids of such items begin with. */
   readonly prefix: string;
+  /** The stem of the events that stream the input; undefined: the input comes with the whole item. */
+  readonly events?: string | undefined;
   /** What readers expect in an answer though it says nothing. */
   readonly usual?: Fields | undefined;
   /** What the API expects of a result though a client of another dialect has no word for it. */
@@ -38,7 +41,10 @@ const functionKind: CallKind = {
   result: "function_call_output",
   output: "output",
   outputForm: "parts",
+  ofCalls: ["type", "id", "call_id", "namespace", "arguments", "name"],
+  ofResults: ["type", "id", "call_id", "output"],
   prefix: "fc",
+  events: "response.function_call_arguments",
 };
 
 const callKinds: readonly CallKind[] = [
@@ -50,7 +56,10 @@ const callKinds: readonly CallKind[] = [
     result: "custom_tool_call_output",
     output: "output",
     outputForm: "parts",
+    ofCalls: ["type", "id", "call_id", "namespace", "input", "name"],
+    ofResults: functionKind.ofResults,
     prefix: "ctc",
+    events: "response.custom_tool_call_input",
   },
   {
     kind: "local_shell",
@@ -60,8 +69,9 @@ const callKinds: readonly CallKind[] = [
     result: "local_shell_call_output",
     output: "output",
     outputForm: "text",
+    ofCalls: ["type", "id", "call_id", "namespace", "action"],
     // Some name the call in `id`, as the API has it, and some in `call_id`, as it has it elsewhere.
-    keeps: ["call_id"],
+    ofResults: ["type", "id", "output"],
     prefix: "lsh",
   },
   {
@@ -72,6 +82,8 @@ const callKinds: readonly CallKind[] = [
     result: "shell_call_output",
     output: "output",
     outputForm: "value",
+    ofCalls: ["type", "id", "call_id", "namespace", "action"],
+    ofResults: functionKind.ofResults,
     prefix: "sh",
     usual: { environment: null },
   },
@@ -83,6 +95,8 @@ const callKinds: readonly CallKind[] = [
     result: "apply_patch_call_output",
     output: "output",
     outputForm: "text",
+    ofCalls: ["type", "id", "call_id", "namespace", "operation"],
+    ofResults: functionKind.ofResults,
     prefix: "apc",
     usualResult: { status: "completed" },
   },
@@ -94,8 +108,9 @@ const callKinds: readonly CallKind[] = [
     result: "tool_search_output",
     output: "tools",
     outputForm: "value",
+    ofCalls: ["type", "id", "call_id", "namespace", "arguments"],
     // Sent back unchanged; `declares` holds the same as tools.
-    keeps: ["tools"],
+    ofResults: ["type", "id", "call_id"],
     prefix: "tsc",
     usual: { execution: "client" },
   },

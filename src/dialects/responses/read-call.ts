@@ -86,7 +86,7 @@ export class CallReader implements ItemReader {
       name: upstreamName(this.#isNamed ? (filledText(seen.name) ?? "") : this.#kind.kind),
       ...(namespace && { namespace }),
       ...(itemId && { itemId }),
-      ...extraOf(seen, [...known, this.#kind.input]),
+      extra: extraOf(seen, [...known, this.#kind.input]),
     });
     if (this.#held !== "") this.#grow(this.#held);
     return call;

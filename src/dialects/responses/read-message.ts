@@ -1,7 +1,7 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { extraOf } from "./fields.ts";
-import { isOwnAnnotation } from "./input-parts.ts";
+import { isOwnAnnotation } from "./content-parts.ts";
 import {
   choice,
   remainder,
@@ -70,7 +70,12 @@ export class MessageReader implements ItemReader {
       this.#finish(part ?? this.#open(index, type), fields);
     }
     const extra = raw && extraOf(raw, known);
-    this.#to.emit({ type: "text-end", choice, ...(!complete && { complete }), ...extra });
+    this.#to.emit({
+      type: "text-end",
+      choice,
+      ...(!complete && { complete }),
+      extra,
+    });
   }
 
   isComplete(): boolean {

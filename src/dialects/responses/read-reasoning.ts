@@ -90,7 +90,7 @@ export class ReasoningReader implements ItemReader {
       choice,
       ...(encrypted && { encrypted }),
       ...(!complete && { complete }),
-      ...(raw && extraOf(raw, ["type", "id", "summary", ...knownFields(raw)])),
+      extra: raw && extraOf(raw, ["type", "id", "summary", ...knownFields(raw)]),
     });
   }
 

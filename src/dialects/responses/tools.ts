@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { type AnyName, clientName, type UpstreamName } from "../../turn/names.ts";
 import type { SharedText } from "../../turn/shared-text.ts";
-import type { Fields, Tool, ToolChoice, ToolRef } from "../../turn/turn.ts";
+import type { Callable, Extra, Fields, Tool, ToolChoice, ToolRef } from "../../turn/turn.ts";
 import { invalid, parametersOf, shaped } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
 import { chooseTool, flatFormat, readTool, type ToolForm } from "../shared/read-tool.ts";
@@ -199,3 +199,21 @@ export const echoText = memoizeByIdentity((tools: readonly Tool[]): SharedText =
   const to = { strict: true, echo: true, report: silently };
   return { text: JSON.stringify(tools.map((tool) => writeTool(tool, to))) };
 });
+
+const searchExtra = (fields: Fields): Extra => ({ dialect: "responses", fields });
+
+/** A search for tools that the client runs. The provider loads the tools that its result brings. */
+export const clientToolSearch = {
+  declaration: (description: string, parameters: Fields): Callable => ({
+    type: "builtin",
+    kind: "tool_search",
+    name: clientName("tool_search"),
+    dialect: "responses",
+    raw: { type: "tool_search", execution: "client", description, parameters },
+  }),
+  /** Marks a call. Without it the provider takes the search for one of its own. */
+  call: searchExtra({ execution: "client" }),
+  result: searchExtra({ execution: "client", status: "completed" }),
+  /** Marks a tool that the provider loads when a search has found it. */
+  foundTool: searchExtra({ defer_loading: true }),
+};

@@ -11,7 +11,7 @@ import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
 import { othersToolsText, ownToolsText, writeToolChoice } from "./tools.ts";
 import type { Report } from "./fields.ts";
 import { writeFormat } from "./format.ts";
-import { withKnownAnnotations } from "./input-parts.ts";
+import { withKnownAnnotations } from "./content-parts.ts";
 import { withoutMadeId, writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { addUsage } from "../../turn/event.ts";
 import { writeUsage as writeChatUsage } from "../chat/usage-chunk.ts";
-import { writeUsage as writeResponsesUsage } from "../responses/usage-field.ts";
+import { writeUsage as writeResponsesUsage } from "../responses/resource.ts";
 import { counted } from "./token-counts.ts";
 
 const usage = { input: 5, output: 7, total: 12 };

@@ -5,14 +5,9 @@ import { FILE_NAMED, fileName } from "../shared/content.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/repairs.ts";
 import { shaped } from "../shared/shape.ts";
-import { extraOf, ownExtra, type Report } from "./fields.ts";
+import { extraOf, ownExtra, type Report, textAt } from "./fields.ts";
 
-const text = z.looseObject({
-  text: z.string(),
-  annotations: z.array(z.unknown()).nullish(),
-  logprobs: z.array(z.unknown()).nullish(),
-});
-const refusal = z.looseObject({ refusal: z.string() });
+const list = z.array(z.unknown()).nullish();
 /** Also as Chat has it, with the address in an object of its own. */
 const image = z.looseObject({
   image_url: z
@@ -39,11 +34,15 @@ const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() })
 
 /** Reads the content of a message or of a result. */
 export function readContent(raw: unknown, path: string, repair: Repair): Part[] {
-  const read = shaped(content, raw, path);
-  if (typeof read === "string") return [{ type: "text", text: read }];
+  if (typeof raw === "string") return [{ type: "text", text: raw }];
+  const parts = Array.isArray(raw) && raw.every(isTyped) ? raw : shaped(content, raw, path);
+  if (typeof parts === "string") return [];
   const repairPart = (): void => repair(path, OTHER_PARTS);
-  return read.map((part, at) => readPart(part, `${path}[${at}]`, repairPart));
+  return parts.map((part, at) => readPart(part, `${path}[${at}]`, repairPart));
 }
+
+const isTyped = (part: unknown): part is Fields & { readonly type: string } =>
+  isFields(part) && typeof part.type === "string";
 
 /** Why content in the form of chat is not forwarded as it came. */
 export const OTHER_PARTS = "the Responses API has other words for its parts";
@@ -54,16 +53,17 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
     case "output_text":
     case "text": {
       if (raw.type === "text") repair();
-      const { text: content, annotations, logprobs } = shaped(text, raw, path);
+      const { annotations, logprobs } = raw;
       return {
         type: "text",
-        text: content,
-        ...given({ annotations, logprobs }),
-        ...extraOf(raw, ["type", "text", "annotations", "logprobs"]),
+        text: textAt(raw.text, `${path}.text`),
+        annotations: listAt(annotations, `${path}.annotations`),
+        logprobs: listAt(logprobs, `${path}.logprobs`),
+        extra: extraOf(raw, ["type", "text", "annotations", "logprobs"]),
       };
     }
     case "refusal":
-      return { type: "refusal", text: shaped(refusal, raw, path).refusal };
+      return { type: "refusal", text: textAt(raw.refusal, `${path}.refusal`) };
     case "input_image":
     case "image_url": {
       if (raw.type === "image_url" || isFields(raw.image_url)) repair();
@@ -71,7 +71,7 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
       return {
         type: "image",
         ...given({ url: link?.url, fileId, detail: detail ?? link?.detail }),
-        ...extraOf(raw, ["type", "image_url", "file_id", "detail"]),
+        extra: extraOf(raw, ["type", "image_url", "file_id", "detail"]),
       };
     }
     case "input_file":
@@ -83,19 +83,22 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
     }
     case "input_audio": {
       const { data, format } = shaped(audio, raw, path).input_audio;
-      return { type: "audio", data, format, ...extraOf(raw, ["type", "input_audio"]) };
+      return { type: "audio", data, format, extra: extraOf(raw, ["type", "input_audio"]) };
     }
     default:
       return { type: "opaque", dialect: "responses", raw };
   }
 }
 
+const listAt = (value: unknown, path: string): readonly unknown[] | undefined =>
+  (value === undefined ? undefined : shaped(list, value, path)) ?? undefined;
+
 function readFile(read: z.infer<typeof file>, raw: Fields): Part {
   const { file_data: data, file_url: url, file_id: fileId, filename: name } = read;
   return {
     type: "file",
     ...given({ data, url, fileId, name }),
-    ...extraOf(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
+    extra: extraOf(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
   };
 }
 
