@@ -20,7 +20,7 @@ import {
 import { ByteBudget, turnsLimit } from "./http/budget.ts";
 import { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
-import { type Admitted, openEntry } from "./http/entry.ts";
+import { type Admitted, type LiveGateway, openEntry } from "./http/entry.ts";
 import { QUIET_TICKS } from "./run/door.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { serveFetch } from "./http/fetch.ts";
@@ -101,77 +101,77 @@ const SAVE_EVENTS_MS = 5000;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
 export function openGateway(config: Config, platform: Platform): Gateway {
-  const limit = (): number =>
-    state.config.server.bodies_limit ?? BODIES * state.config.server.body_limit;
-  const { runtime } = platform;
-  const memory = new ByteBudget(
-    () => turnsLimit(state.config.server, runtime.heapBytes),
-    "turns_limit",
-  );
+  const memory = new ByteBudget(Infinity, "turns_limit");
+  const bodyBudget = new ByteBudget(Infinity);
+  const sessionBudget = new ByteBudget(Infinity);
   const made = lasting(platform, memory);
-  let state = buildState(config, made);
-  let isStopping = false;
-  const bodyBudget = new ByteBudget(limit);
-  const sessionBudget = new ByteBudget(limit);
-  const { admit, serve, refuse } = openEntry({ state: () => state, isStopping: () => isStopping });
+  const live: LiveGateway = { state: configured(config), isStopping: false, bodyBudget };
+  const entry = openEntry(live);
 
-  async function close(graceMs = state.config.server.shutdown_grace_ms): Promise<void> {
-    isStopping = true;
-    const { running, background, clock } = state;
+  /** The state of a configuration; its limits hold at once for what is held already. */
+  function configured(next: Config, before?: GatewayState): GatewayState {
+    const state = buildState(next, made, before);
+    const { server } = next;
+    memory.limit = turnsLimit(server, platform.runtime.heapBytes);
+    bodyBudget.limit = sessionBudget.limit = server.bodies_limit ?? BODIES * server.body_limit;
+    return state;
+  }
+
+  async function close(graceMs = live.state.config.server.shutdown_grace_ms): Promise<void> {
+    live.isStopping = true;
+    const { running, background, clock } = live.state;
     await until(clock, () => running.size === 0, clock.now() + graceMs);
     // Turns that outlast the grace end with a failure that says so.
     running.haltAll();
     await until(clock, () => background.size === 0, clock.now() + SAVE_EVENTS_MS);
-    const upstreams = [...state.upstreams.values(), ...state.retired];
+    const upstreams = [...live.state.upstreams.values(), ...live.state.retired];
     await Promise.all(upstreams.map((upstream) => upstream.close()));
-    await state.store.close();
+    await live.state.store.close();
   }
 
   return {
-    admit,
-    serve,
-    refuse,
+    ...entry,
     handle(exchange) {
-      const admitted = admit(exchange);
-      if (admitted !== undefined) serve(admitted, exchange.body);
+      const admitted = entry.admit(exchange);
+      if (admitted !== undefined) entry.serve(admitted, exchange.body);
     },
-    socketTenant: (request) => (isStopping ? undefined : socketTenant(state, request)),
-    fetch: (request) => serveFetch(request, { ...state, admit, serve, refuse, bodyBudget }),
+    socketTenant: (request) => (live.isStopping ? undefined : socketTenant(live.state, request)),
+    fetch: (request) => serveFetch(request, live, entry),
     start() {
-      state.store.start();
-      learnModels(state);
+      live.state.store.start();
+      learnModels(live.state);
     },
     reconfigure(next) {
-      state = buildState(next, made, state);
-      learnModels(state);
+      live.state = configured(next, live.state);
+      learnModels(live.state);
     },
     close,
     [Symbol.asyncDispose]: () => close(),
     get bodyLimit() {
-      return state.config.server.body_limit;
+      return live.state.config.server.body_limit;
     },
     bodyBudget,
     sessionBudget,
     get stallMs() {
-      return state.config.server.stall_timeout_ms;
+      return live.state.config.server.stall_timeout_ms;
     },
     get graceMs() {
-      return state.config.server.shutdown_grace_ms;
+      return live.state.config.server.shutdown_grace_ms;
     },
     subscribe: (listener, options) => made.bus.subscribe(listener, options),
-    running: () => state.running.list(),
+    running: () => live.state.running.list(),
     recent: made.recent,
-    priceOf: (upstream, model) => priceOf(state.config.prices, upstream, model),
+    priceOf: (upstream, model) => priceOf(live.state.config.prices, upstream, model),
     async findPlan(tenant, id) {
-      using held = state.memory.open(tenant);
-      const plan = await findPlan(state, tenant, id, held.load);
+      using held = live.state.memory.open(tenant);
+      const plan = await findPlan(live.state, tenant, id, held.load);
       return plan === undefined ? undefined : (JSON.parse(plan) as Fields);
     },
-    metricsText: () => state.metrics.text(),
-    status: () => gatewayStatus(state),
-    examined: () => state,
-    originPolicy: (origin) => originPolicyOf(origin, state.config.server),
-    foreignIn: (host) => foreignHostOf(host, state.config.server),
+    metricsText: () => live.state.metrics.text(),
+    status: () => gatewayStatus(live.state),
+    examined: () => live.state,
+    originPolicy: (origin) => originPolicyOf(origin, live.state.config.server),
+    foreignIn: (host) => foreignHostOf(host, live.state.config.server),
   };
 }
 

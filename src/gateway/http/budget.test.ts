@@ -28,13 +28,13 @@ describe("the memory of turns", () => {
   });
 
   it("is refused for good to a request that could never have so much", () => {
-    const memory = new ByteBudget(() => 90, "turns_limit");
+    const memory = new ByteBudget(90, "turns_limit");
     expect(() => memory.enter("ann", 61)).toThrow(expect.objectContaining({ status: 413 }));
     expect(memory.held).toBe(0);
   });
 
   it("is refused where there is none, given back by those that end, and left in part to others", () => {
-    const memory = new ByteBudget(() => 90, "turns_limit");
+    const memory = new ByteBudget(90, "turns_limit");
     const release = memory.enter("ann", 60);
     expect(() => memory.enter("ann", 1)).toThrow(Fault);
     memory.enter("bob", 10)();
@@ -44,7 +44,7 @@ describe("the memory of turns", () => {
   });
 
   it("is taken for what is loaded too, and goes with the request to its turn", () => {
-    const memory = new ByteBudget(() => 90, "turns_limit");
+    const memory = new ByteBudget(90, "turns_limit");
     const held = memory.open("ann");
     held.take(10);
     held.load(10);

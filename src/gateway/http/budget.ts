@@ -9,14 +9,14 @@ type Setting = "bodies_limit" | "turns_limit";
  * alone is stopped at two thirds and others find room. Without keys everything is one tenant's.
  */
 export class ByteBudget {
-  readonly #limit: () => number;
+  /** Bytes; a new configuration may move it. */
+  limit: number;
   readonly #byTenant = new Map<Tenant, number>();
   readonly setting: Setting;
   #held = 0;
 
-  /** The limit is asked for each time: a new configuration may have moved it. */
-  constructor(limit: () => number, setting: Setting = "bodies_limit") {
-    this.#limit = limit;
+  constructor(limit: number, setting: Setting = "bodies_limit") {
+    this.limit = limit;
     this.setting = setting;
   }
 
@@ -27,13 +27,13 @@ export class ByteBudget {
 
   /** The most that one request may hold: as much as one tenant can have. */
   get most(): number {
-    return (this.#limit() * 2) / 3;
+    return (this.limit * 2) / 3;
   }
 
   /** Takes bytes for a tenant; false, and none are taken, if there is no room. */
   take(tenant: Tenant, bytes: number): boolean {
     const held = (this.#byTenant.get(tenant) ?? 0) + bytes;
-    const free = this.#limit() - this.#held - bytes;
+    const free = this.limit - this.#held - bytes;
     if (free < 0 || (tenant !== LOCAL_TENANT && held > 2 * free)) return false;
     this.#held += bytes;
     this.#byTenant.set(tenant, held);

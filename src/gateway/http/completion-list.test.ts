@@ -8,7 +8,7 @@ import { ByteBudget } from "./budget.ts";
 
 const COUNT = 2500;
 const held = {
-  memory: new ByteBudget(() => Infinity, "turns_limit").open("ann"),
+  memory: new ByteBudget(Infinity, "turns_limit").open("ann"),
   steps: new StepQueue(stillClock()),
 };
 

@@ -10,7 +10,7 @@ import type { Exchange, Reply } from "./exchange.ts";
 import { doorAt, findRoute } from "./route-table.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
 import { toFault } from "./to-fault.ts";
-import { requestMemory } from "./budget.ts";
+import { type ByteBudget, requestMemory } from "./budget.ts";
 
 /** A request that was let in; its body may still be on its way. */
 export type Admitted = {
@@ -28,15 +28,17 @@ export type Entry = {
   readonly refuse: (exchange: Exchange, error: unknown, requestId?: string) => void;
 };
 
-type EntryOptions = {
-  /** All that requests need, as it is now. */
-  readonly state: () => GatewayState;
-  readonly isStopping: () => boolean;
+/** A gateway as it is now: a new configuration replaces its state. */
+export type LiveGateway = {
+  state: GatewayState;
+  isStopping: boolean;
+  /** Bounds the bytes of all arriving bodies. */
+  readonly bodyBudget: ByteBudget;
 };
 
-export function openEntry({ state, isStopping }: EntryOptions): Entry {
-  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(state(), exchange)): void {
-    const { report, routes, clock } = state();
+export function openEntry(live: LiveGateway): Entry {
+  function refuse(exchange: Exchange, error: unknown, id = requestIdFor(live, exchange)): void {
+    const { report, routes, clock } = live.state;
     const fault = toFault(error, report, id);
     report(refusalOf(fault, exchange, { id, at: clock.date() }));
     const door = doorAt(routes, exchange.path);
@@ -46,11 +48,11 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
   return {
     refuse,
     admit(exchange) {
-      const at = state();
-      const requestId = requestIdFor(at, exchange);
+      const at = live.state;
+      const requestId = requestIdFor(live, exchange);
       try {
         const found = findRoute(at.routes, exchange.method, exchange.path);
-        if (isStopping() && found.route.always !== true) throw closing();
+        if (live.isStopping && found.route.always !== true) throw closing();
         const tenant = found.route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
         return { exchange, requestId, tenant, found };
       } catch (error) {
@@ -59,7 +61,7 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       }
     },
     serve({ exchange: head, requestId, tenant, found }, body) {
-      const at = state();
+      const at = live.state;
       const { route } = found;
       const whole = body === head.body ? head : { ...head, body };
       const exchange =
@@ -71,7 +73,7 @@ export function openEntry({ state, isStopping }: EntryOptions): Entry {
       const started = at.clock.now();
       const memory = at.memory.open(tenant);
       try {
-        if (isStopping() && route.always !== true) throw closing();
+        if (live.isStopping && route.always !== true) throw closing();
         // Apart from the exchange: what lives as long as a turn must not keep its body in memory.
         const { reply } = exchange;
         const turnAway: RequestContext["refuse"] = (fault, headers) =>
@@ -157,5 +159,5 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date 
   reply.end(writeError(fault, requestId));
 }
 
-const requestIdFor = (state: GatewayState, exchange: Exchange): string =>
+const requestIdFor = ({ state }: LiveGateway, exchange: Exchange): string =>
   requestIdOf(exchange.headers) ?? state.newId("req");

@@ -1,16 +1,16 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import type { Gateway } from "../gateway.ts";
-import type { GatewayState } from "../state.ts";
 import { decompress, notUtf8, tooLarge } from "./body.ts";
 import { ByteBuffer, HeldBytes } from "./budget.ts";
+import type { Entry, LiveGateway } from "./entry.ts";
 import type { Reply, ReplyData } from "./exchange.ts";
 
-type FetchOptions = Pick<Gateway, "admit" | "serve" | "refuse" | "bodyBudget"> &
-  Pick<GatewayState, "config" | "runtime">;
-
 /** Serves hosts that speak `fetch`: the same push sink, with a Web stream at its very end. */
-export async function serveFetch(request: Request, gateway: FetchOptions): Promise<Response> {
+export async function serveFetch(
+  request: Request,
+  live: LiveGateway,
+  entry: Entry,
+): Promise<Response> {
   const { reply, response } = fetchReply(request);
   const url = new URL(request.url);
   const exchange = {
@@ -21,13 +21,13 @@ export async function serveFetch(request: Request, gateway: FetchOptions): Promi
     body: "",
     reply,
   };
-  const admitted = gateway.admit(exchange);
+  const admitted = entry.admit(exchange);
   try {
     if (admitted !== undefined)
-      gateway.serve(admitted, await readText(request, admitted.tenant, gateway));
+      entry.serve(admitted, await readText(request, admitted.tenant, live));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    gateway.refuse(exchange, error);
+    entry.refuse(exchange, error);
   }
   return request.method === "HEAD" ? new Response(null, await response) : response;
 }
@@ -104,9 +104,10 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 async function readText(
   { body, headers }: Request,
   tenant: Tenant,
-  { config, bodyBudget: budget, runtime: { decompressors } }: FetchOptions,
+  { state, bodyBudget: budget }: LiveGateway,
 ): Promise<string> {
   if (body === null) return "";
+  const { config, runtime } = state;
   const limit = config.server.body_limit;
   const held = new HeldBytes({ budget, tenant, limit });
   const pieces = new ByteBuffer((bytes) => held.take(bytes));
@@ -117,7 +118,7 @@ async function readText(
     }
     const encoding = headers.get("content-encoding") ?? "";
     const sent = pieces.takeAll();
-    const options = { encoding, limit, decompressors, held };
+    const options = { encoding, limit, decompressors: runtime.decompressors, held };
     return decode(encoding === "" ? sent : await decompress(sent, options));
   } finally {
     held.release();

@@ -14,7 +14,12 @@ export function checkLengths(turn: Turn): Turn {
   const { items, tools, toolChoice, format } = turn;
   for (let at = 0; at < tools.length; at++) {
     const tool = tools[at];
-    if (tool !== undefined && hasLongName(tool)) throw tooLong(`tools[${at}]`, "name", MAX_NAME);
+    if (
+      tool !== undefined &&
+      (tool.name.length > MAX_NAME || tool.type !== "function") &&
+      hasLongName(tool)
+    )
+      throw tooLong(`tools[${at}]`, "name", MAX_NAME);
   }
   for (let at = 0; at < items.length; at++) {
     const item = items[at];

@@ -40,10 +40,13 @@ const SHARE_MS = 1000;
 export class TenantLimits {
   readonly #options: TenantLimitsOptions;
   readonly #tenants = new Map<Tenant, Usage>();
+  readonly #areThere: boolean;
   #isSharing = false;
 
   constructor(options: TenantLimitsOptions) {
     this.#options = options;
+    const { config } = options;
+    this.#areThere = [config.default, ...Object.values(config.tenants)].some(isLimited);
   }
 
   /**
@@ -52,8 +55,9 @@ export class TenantLimits {
    * model says is paid while it is said, as far as anyone else of the tenant asks.
    */
   enter(tenant: Tenant, bytes: number, input: () => number): TurnPermit | undefined {
+    if (!this.#areThere) return undefined;
     const limits = this.#limitsOf(tenant);
-    if (Object.values(limits).every((limit) => limit === undefined)) return undefined;
+    if (!isLimited(limits)) return undefined;
     const usage = this.#usageOf(tenant, limits);
     this.#check(usage, bytes);
     const { clock } = this.#options;
@@ -170,6 +174,9 @@ export class TenantLimits {
     }
   }
 }
+
+const isLimited = (limits: Limits): boolean =>
+  Object.values(limits).some((limit) => limit !== undefined);
 
 const MINUTE_MS = 60_000;
 

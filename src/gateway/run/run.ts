@@ -76,6 +76,7 @@ export class Run implements AttemptWatch {
   /** The pattern of the path that took the request. */
   readonly path: string;
   readonly source: TurnSource;
+  readonly route: ModelRoute;
   readonly chain: Chain;
   readonly rules: CallRules;
   readonly options: TurnOptions;
@@ -157,6 +158,7 @@ export class Run implements AttemptWatch {
     this.path = context.route.path;
     this.source = turnSource(context, recalled.turn);
     this.dialect = dialect;
+    this.route = route;
     this.chain = route.chain;
     this.options = options;
     this.rules = options.rules;

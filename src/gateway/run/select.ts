@@ -5,6 +5,7 @@ import { ownOf } from "../../json/json.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Profile } from "../../turn/profile.ts";
+import type { DialectName } from "../../turn/turn.ts";
 import type { Config } from "../config.ts";
 import { disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
 import type { GatewayState } from "../state.ts";
@@ -158,8 +159,20 @@ export type Chain = readonly [Link, ...Link[]];
 export type ModelRoute = {
   readonly chain: Chain;
   readonly profiles: readonly Profile[];
+  /** The dialects of the upstreams that may pause an answer. */
+  readonly pausing: readonly DialectName[];
+  /** True if an upstream is worse off without the reasoning before the calls of a conversation. */
+  readonly wantsThoughts: boolean;
   readonly disclosure: DisclosureSettings;
 };
+
+/** True for an upstream that refuses calls without the reasoning before them, or reads what it signed or sealed. */
+export const wantsThoughts = ({ reasoning, history }: Profile): boolean =>
+  history?.reasoningWithCalls !== undefined ||
+  reasoning === "items" ||
+  reasoning === "reasoning_details" ||
+  reasoning === "signed_thinking" ||
+  reasoning === "thinking";
 
 type Models = Pick<GatewayState, "config" | "upstreams">;
 
@@ -176,9 +189,12 @@ export function routeFor(
   if (known !== undefined) return known;
   const { config, upstreams, modelRoutes } = state;
   const chain = selectChain(name, config, upstreams);
+  const profiles = chain.map(({ profile }) => profile);
   const route = {
     chain,
-    profiles: chain.map(({ profile }) => profile),
+    profiles,
+    pausing: profiles.filter(({ pauses }) => pauses === true).map(({ dialect }) => dialect),
+    wantsThoughts: profiles.some(wantsThoughts),
     disclosure: disclosureFor(config.tools.disclosure, name),
   };
   if (name.length > MAX_NAME || !isConfigured(name, state)) return route;

@@ -10,27 +10,13 @@ import { isByModel } from "../../turn/item.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { ClientName } from "../../turn/names.ts";
 import { itemPath, itemPlace } from "../../turn/path.ts";
-import type { Profile } from "../../turn/profile.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Item, Reasoning, Turn } from "../../turn/turn.ts";
-import { selectChain, type Link } from "./select.ts";
+import { selectChain, wantsThoughts, type Link, type ModelRoute } from "./select.ts";
 import type { GatewayState } from "../state.ts";
 
 /** A thought before a call, and whether words of the same answer stood before it. */
 type Thought = { readonly item: Reasoning; readonly isBehindText: boolean };
-
-/**
- * Whether an upstream is worse off without them: it refuses calls that come
- * without, or reads what it signed or sealed.
- */
-const wantsThoughts = ({ reasoning, history }: Profile): boolean =>
-  history?.reasoningWithCalls !== undefined ||
-  reasoning === "items" ||
-  reasoning === "reasoning_details" ||
-  reasoning === "signed_thinking" ||
-  reasoning === "thinking";
-
-const isWantedBy = ({ profile }: Link): boolean => wantsThoughts(profile);
 
 /** What the thoughts before a call are kept under; no item has such an id. */
 const keyOf = (dialect: string, call: string, before: number): string =>
@@ -74,7 +60,7 @@ export function withThoughts(
   const missing = callsWithout(turn);
   if (missing.length === 0) return turn;
   const [link] = selectChain(turn.model, state.config, state.upstreams);
-  if (!isWantedBy(link)) return turn;
+  if (!wantsThoughts(link.profile)) return turn;
   const ids = missing.slice(0, MOST_CALLS);
   let refusal: unknown;
   const weighed: Weigh = (bytes) => {
@@ -187,12 +173,13 @@ export type ThoughtKeeper = Stage<Event, Event> & {
 
 /** Keeps the thoughts before the calls of an answer; nothing where no upstream of the turn wants them back. */
 export function keepThoughts(
-  { turn, chain }: { readonly turn: Turn; readonly chain: readonly Link[] },
+  { turn, route }: { readonly turn: Turn; readonly route: ModelRoute },
   link: () => Link,
 ): ThoughtKeeper | undefined {
-  if (turn.tools.length === 0 || turn.params.store === false || turn.params.n !== undefined)
-    return undefined;
-  return chain.some(isWantedBy) ? new Keeper(turn, link) : undefined;
+  if (!route.wantsThoughts || turn.tools.length === 0) return undefined;
+  return turn.params.store === false || turn.params.n !== undefined
+    ? undefined
+    : new Keeper(turn, link);
 }
 
 /**

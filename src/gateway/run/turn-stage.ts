@@ -3,7 +3,7 @@ import type { Plan } from "../../tools/plan/plan.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Item, Turn } from "../../turn/turn.ts";
+import type { DialectName, Item, Turn } from "../../turn/turn.ts";
 import { folding } from "../../stream/fold.ts";
 
 type Event = TurnEvent<ClientName>;
@@ -56,11 +56,9 @@ const MOST = 5;
  * said is sent back as it is, with nothing behind it. Clients of the upstream's
  * own dialect do so themselves; only tools that the provider runs cause a pause.
  */
-export function pausedStage(turn: Turn, profiles: readonly Profile[]): TurnStage | undefined {
-  const mayPause = profiles.some(
-    ({ pauses, dialect }) => pauses === true && dialect !== turn.dialect,
-  );
-  if (!mayPause || !turn.tools.some(({ type }) => type === "builtin")) return undefined;
+export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnStage | undefined {
+  if (!pausing.some((dialect) => dialect !== turn.dialect)) return undefined;
+  if (!turn.tools.some(({ type }) => type === "builtin")) return undefined;
   let said: readonly Item[] = [];
   let round = folding<ClientName>();
   let rounds = 0;

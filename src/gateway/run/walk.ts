@@ -72,10 +72,8 @@ function turnStage(run: Run, route: ModelRoute, inBackground: boolean): TurnStag
   const stages: TurnStage[] = [];
   if (run.thread !== undefined || run.completion !== undefined || inBackground)
     stages.push(withOwnId());
-  if (turn.tools.length > 0) {
-    const paused = pausedStage(turn, route.profiles);
-    if (paused !== undefined) stages.push(paused);
-  }
+  const paused = route.pausing.length === 0 ? undefined : pausedStage(turn, route.pausing);
+  if (paused !== undefined) stages.push(paused);
   const disclosure = disclosureStage(turn, route.profiles, run.options.disclosure);
   if (disclosure !== undefined) stages.push(disclosure);
   for (const make of state.stages ?? []) {

@@ -62,7 +62,7 @@ async function listen(
   { routes, report, details }: ControlOptions,
 ): Promise<Control | string> {
   const socket = socketPath(folder, name);
-  const budget = new ByteBudget(() => 4 * BODY_BYTES);
+  const budget = new ByteBudget(4 * BODY_BYTES);
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     collectBody(
       request,

@@ -33,7 +33,7 @@ function begin(
 
 describe("a body that arrives", () => {
   it("holds what it has brought so far, and nothing once it is there", async () => {
-    const budget = new ByteBudget(() => 100);
+    const budget = new ByteBudget(100);
     const { payload, ended } = begin(budget);
     payload.emit("data", Buffer.from("ab"));
     expect(budget.held).toBe(2);
@@ -43,7 +43,7 @@ describe("a body that arrives", () => {
   });
 
   it("is refused where all together hold too much, and the others go on", async () => {
-    const budget = new ByteBudget(() => 8 * MB);
+    const budget = new ByteBudget(8 * MB);
     const all = Array.from({ length: 60 }, () => begin(budget));
     for (const { payload } of all)
       for (let sent = 0; sent < 32; sent++) payload.emit("data", Buffer.alloc(MB / 8, 0x61));
@@ -58,7 +58,7 @@ describe("a body that arrives", () => {
   });
 
   it("costs its length and not its chunks, in memory", () => {
-    const budget = new ByteBudget(() => 1024 * MB);
+    const budget = new ByteBudget(1024 * MB);
     const { payload } = begin(budget);
     const read = Buffer.alloc(65_536, 0x61);
     for (let at = 0; at < 1_000_000; at++)
@@ -69,7 +69,7 @@ describe("a body that arrives", () => {
   it("costs its length and not its square, in time", async () => {
     const chunk = Buffer.from("a");
     const work = (size: number): void => {
-      const { payload } = begin(new ByteBudget(() => 1024 * MB));
+      const { payload } = begin(new ByteBudget(1024 * MB));
       for (let at = 0; at < size; at++) payload.emit("data", chunk);
       payload.emit("end");
     };
@@ -77,7 +77,7 @@ describe("a body that arrives", () => {
   });
 
   it("is given up where its last byte does not come", async () => {
-    const budget = new ByteBudget(() => 100 * MB);
+    const budget = new ByteBudget(100 * MB);
     const { payload, ended, clock } = begin(budget);
     payload.emit("data", Buffer.alloc(MB));
     clock.move(15_000);
@@ -90,7 +90,7 @@ describe("a body that arrives", () => {
   });
 
   it("gives back what it held where its client leaves", async () => {
-    const budget = new ByteBudget(() => 100);
+    const budget = new ByteBudget(100);
     const { payload, ended, clock } = begin(budget);
     payload.emit("data", Buffer.from("ab"));
     payload.emit("error", new Error("aborted"));
@@ -102,7 +102,7 @@ describe("a body that arrives", () => {
 
   it("is looked at in its own time, by one timer for all", async () => {
     const clock = stillClock();
-    const budget = new ByteBudget(() => 100 * MB);
+    const budget = new ByteBudget(100 * MB);
     const [first, second, third] = Array.from({ length: 3 }, () => {
       const begun = begin(budget, { clock });
       clock.move(5_000);
@@ -127,7 +127,7 @@ describe("a body that is unpacked", () => {
 
   it("holds what it becomes, and is stopped where there is no room for that", async () => {
     expect(bomb.length).toBeLessThan(100);
-    const budget = new ByteBudget(() => 64 * MB);
+    const budget = new ByteBudget(64 * MB);
     const all = Array.from({ length: 20 }, () =>
       begin(budget, { headers: { "content-encoding": "br" } }),
     );
@@ -147,7 +147,7 @@ describe("a body that is unpacked", () => {
   });
 
   it("is too large where it becomes so", async () => {
-    const budget = new ByteBudget(() => 64 * MB);
+    const budget = new ByteBudget(64 * MB);
     const { payload, ended } = begin(budget, { headers: { "content-encoding": "br" }, limit: MB });
     payload.emit("data", bomb);
     payload.emit("end");

@@ -26,7 +26,7 @@ function connected() {
       socket.emit("close");
     },
   });
-  const bodyBudget = new ByteBudget(() => 8 * MB);
+  const bodyBudget = new ByteBudget(8 * MB);
   const wire = Object.assign(new EventEmitter(), { resume() {}, end() {} });
   const connection = new SocketConnection(
     socket as unknown as WebSocket,
@@ -37,7 +37,7 @@ function connected() {
         refuse: ({ reply }, fault) => reply.refuse?.(fault, {}),
         bodyLimit: MB,
         bodyBudget,
-        sessionBudget: new ByteBudget(() => 8 * MB),
+        sessionBudget: new ByteBudget(8 * MB),
       },
       tenant: "ann",
       request: { path: "/v1/responses", query: "", headers: {}, foreign: undefined },

@@ -22,7 +22,7 @@ async function two() {
   const otherClock = stillClock(START);
   const store = new MemoryStore(otherClock, { maxBytes: 500 * MB, maxAgeMs: 1e9 });
   let limit = MB;
-  const memory = new ByteBudget(() => limit, "turns_limit");
+  const memory = new ByteBudget(limit, "turns_limit");
   const resize = (bytes: number): void => void (limit = bytes);
   const runs = new BackgroundRuns({ store, clock, newId, memory });
   const others = new BackgroundRuns({ store, clock: otherClock, newId, memory });
