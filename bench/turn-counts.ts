@@ -28,6 +28,9 @@ export type TurnCounts = {
 
 type Turn = () => Promise<void>;
 
+/** Needs what a log at its default level needs. */
+const silent = Object.assign(() => {}, { types: ["turn", "refusal", "fallback"] as const });
+
 const WARM_TURNS = 40;
 const COUNTED_TURNS = 5;
 const MEASURED_TURNS = 30;
@@ -232,7 +235,7 @@ async function countStandards(session: Session): Promise<[string, TurnCounts][]>
       models: { chat: "chat/m", responses: "responses/m", folded: "narrow/m", "*": "chat/m" },
       store: { kind: "memory" },
     },
-    { report: () => {} },
+    { report: silent },
   );
   const rows: [string, TurnCounts][] = [];
   for (const { title, path, body } of standards) {
@@ -339,7 +342,7 @@ async function countScenarios(session: Session): Promise<[string, TurnCounts][]>
       models: { "*": "chat/*" },
       store: { kind: "memory" },
     },
-    { report: () => {}, runtime: { ...nodeRuntime, connect: scripted } },
+    { report: silent, runtime: { ...nodeRuntime, connect: scripted } },
   );
   const rows: [string, TurnCounts][] = [];
   for (const [door, path] of doorPaths)

@@ -15,4 +15,4 @@ export {
   type ConsoleRequest,
   type ConsoleRoute,
 } from "./observe/console/route.ts";
-export { sumMetrics } from "./observe/sum-metrics.ts";
+export { sumMetrics } from "./observe/registry.ts";

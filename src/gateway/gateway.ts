@@ -1,8 +1,7 @@
 import { bodyReader } from "../dialects/shared/body.ts";
-import { type Bus, createBus, type SubscribeOptions, withoutMessages } from "../observe/bus.ts";
+import { Bus, type SubscribeOptions } from "../observe/bus.ts";
 import type { Report } from "../observe/happening.ts";
-import { createMetrics } from "../observe/metrics.ts";
-import { RecentTurns } from "../observe/recent-turns.ts";
+import type { RecentTurns } from "../observe/recent-turns.ts";
 import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -199,29 +198,11 @@ type Lasting = OpenPlatform &
 
 /** What no configuration changes. */
 function lasting(platform: Platform, memory: ByteBudget): Lasting {
-  const metrics = createMetrics();
-  const bus = createBus();
-  const recent = new RecentTurns();
-  bus.subscribe((happening) => metrics.hear(happening));
+  const bus = new Bus();
   bus.subscribe(platform.report);
-  const { report } = bus;
+  const { report, recent, metrics } = bus;
   const open = openPlatform(platform);
   return { ...open, report, bus, recent, metrics, memory, routes: routeTable(open.dialects) };
-}
-
-/** The bus of a configuration: subscribers see the sentences of upstreams only if it says so, the console always. */
-function configuredBus({ bus, recent }: Lasting, { telemetry }: Config): Bus {
-  const report: Report = (happening) => {
-    recent.hear(happening);
-    bus.report(telemetry.upstream_messages ? happening : withoutMessages(happening));
-  };
-  return {
-    ...bus,
-    report,
-    get followsSteps() {
-      return bus.followsSteps;
-    },
-  };
 }
 
 /** All that requests need from now on; what outlives a configuration is taken over from the state before. */
@@ -231,14 +212,12 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
   const running = before?.running ?? new RunningTurns(clock);
   recent.resize(config.console.keep);
   running.tickEvery(config.server.keepalive_ms / QUIET_TICKS);
-  const bus = configuredBus(made, config);
+  made.bus.tellsMessages = config.telemetry.upstream_messages;
   // Waiting requests of an earlier configuration count in all later ones, which may share its upstreams.
   const waiting = new Users();
   before?.waiting.whenNone(waiting.enter());
   return {
     ...made,
-    bus,
-    report: bus.report,
     config,
     rules: callRules(config),
     watch: workWatch(() => config.server.block_budget_ms, made.report),

@@ -61,8 +61,7 @@ export function usageSums(bounds: Bounds = {}): UsageSums {
   /** Oldest first. */
   const hours: Hour[] = [];
 
-  function hourOf(at: number): Hour {
-    const began = hourBegan(at);
+  function hourOf(began: number): Hour {
     // Turns come nearly in the order of time, so it is the last one or close to it.
     const before = hours.findLastIndex((hour) => hour.began <= began);
     const known = hours[before];
@@ -75,7 +74,9 @@ export function usageSums(bounds: Bounds = {}): UsageSums {
   }
 
   function sumFor(tenant: Tenant, at: number, model: string): Sum {
-    const { tenants } = hourOf(at);
+    const began = at - (at % HOUR_MS);
+    const last = hours.at(-1);
+    const { tenants } = last?.began === began ? last : hourOf(began);
     let models = tenants.get(tenant);
     if (models === undefined) tenants.set(tenant, (models = new Map()));
     const name = models.has(model) || models.size < modelsKept ? model : OTHER;
@@ -86,7 +87,7 @@ export function usageSums(bounds: Bounds = {}): UsageSums {
 
   return {
     add(tenant, at, entry) {
-      addTo(sumFor(tenant, at, entry.model), sumOf(entry));
+      addTurn(sumFor(tenant, at, entry.model), entry);
     },
     read: (tenant, start, end) =>
       hours
@@ -124,20 +125,21 @@ const noUsage: UsageSum = {
   cost: 0,
 };
 
-const sumOf = ({ usage, cost = 0, failed, calls, truncated }: UsageEntry): UsageSum => ({
-  requests: 1,
-  failures: Number(failed),
-  uncounted: Number(usage === undefined || usage.estimated === true),
-  input: usage?.input ?? 0,
-  output: usage?.output ?? 0,
-  total: usage?.total ?? 0,
-  cached: usage?.cached ?? 0,
-  cacheWrite: usage?.cacheWrite ?? 0,
-  reasoning: usage?.reasoning ?? 0,
-  calls,
-  truncated: Number(truncated),
-  cost: Math.min(Math.round(cost * COST_UNITS), Number.MAX_SAFE_INTEGER),
-});
+function addTurn(sum: Sum, { usage, cost = 0, failed, calls, truncated }: UsageEntry): void {
+  sum.requests++;
+  if (failed) sum.failures++;
+  if (truncated) sum.truncated++;
+  if (usage === undefined || usage.estimated === true) sum.uncounted++;
+  sum.calls += calls;
+  sum.cost += Math.min(Math.round(cost * COST_UNITS), Number.MAX_SAFE_INTEGER);
+  if (usage === undefined) return;
+  sum.input += usage.input;
+  sum.output += usage.output;
+  sum.total += usage.total;
+  sum.cached += usage.cached ?? 0;
+  sum.cacheWrite += usage.cacheWrite ?? 0;
+  sum.reasoning += usage.reasoning ?? 0;
+}
 
 /** The counts of a sum, in the order in which databases have their columns. */
 export const usageCounts = [
@@ -180,30 +182,15 @@ export function batchUsage(
       entry = { sum, row: { tenant, hour, model: usage.model, sum } };
       rows.set(key, entry);
     }
-    addTo(entry.sum, sumOf(usage));
+    addTurn(entry.sum, usage);
   }
   // Two processes that lock rows in different orders would wait for each other.
   return [...rows.keys()].toSorted().flatMap((key) => rows.get(key)?.row ?? []);
 }
 
-function addTo(sum: Sum, more: UsageSum): void {
-  sum.requests += more.requests;
-  sum.failures += more.failures;
-  sum.uncounted += more.uncounted;
-  sum.input += more.input;
-  sum.output += more.output;
-  sum.total += more.total;
-  sum.cached += more.cached;
-  sum.cacheWrite += more.cacheWrite;
-  sum.reasoning += more.reasoning;
-  sum.calls += more.calls;
-  sum.truncated += more.truncated;
-  sum.cost += more.cost;
-}
-
 /** Several sums in one. */
 export function addUp(sums: Iterable<UsageSum>): UsageSum {
   const whole: Sum = { ...noUsage };
-  for (const sum of sums) addTo(whole, sum);
+  for (const sum of sums) for (const count of usageCounts) whole[count] += sum[count];
   return whole;
 }

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { anyTurnDone } from "../../test/support/turn-done.ts";
+import { anyTurnDone, loggedFields } from "../../test/support/turn-done.ts";
 import { callComment, callHeaders, figuresOf } from "./figures.ts";
 import type { TurnDone } from "./happening.ts";
-import { eventLines, logFields, usageLine } from "./lines.ts";
-import { createMetrics } from "./metrics.ts";
+import { eventLines, usageLine } from "./lines.ts";
+import { Metrics } from "./metrics.ts";
 
 type Told = { readonly count: unknown; readonly truncated: unknown; readonly mode: unknown };
 
@@ -26,7 +26,7 @@ function views(turn: TurnDone): Record<string, Told> {
     },
     usage: lineTold(usageLine(turn)),
     event: lineTold(summary),
-    log: lineTold(logFields(turn)),
+    log: lineTold(loggedFields(turn)),
     metrics: metricsTold(turn),
   };
 }
@@ -38,7 +38,7 @@ const lineTold = (line: Readonly<Record<string, unknown>>): Told => ({
 });
 
 function metricsTold(turn: TurnDone): Told {
-  const metrics = createMetrics();
+  const metrics = new Metrics();
   metrics.hear(turn);
   const text = metrics.text();
   const mode = /tool_call_count_total\{.*stop_after_tools_mode="(\w+)"\}/.exec(text)?.[1];
@@ -56,7 +56,7 @@ it("tells the same of a turn's calls in every view", () => {
       const { calls, rules } = turn;
       const told = { count: calls.given, truncated: calls.truncated, mode: rules.stopMode };
       for (const view of Object.entries(views(turn))) expect(view).toEqual([view[0], told]);
-      for (const line of [usageLine(turn), eventLines(turn, 0)[0], logFields(turn)])
+      for (const line of [usageLine(turn), eventLines(turn, 0)[0], loggedFields(turn)])
         expect(line).toMatchObject(figuresOf(turn));
     }),
   );

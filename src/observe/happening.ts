@@ -27,6 +27,8 @@ export type Happening =
   | ChildNotice
   | Blocked;
 
+export type HappeningType = Happening["type"];
+
 /** How a turn ended: `left` is a client that went away. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
 
@@ -201,9 +203,9 @@ export type CallFigures = {
   readonly withheld: number;
   /** Calls left out since they repeat an earlier one. */
   readonly repeated: number;
-  /** Whether a cap, a stop or the limit to one call withheld any, or ended a turn that might have made more. */
+  /** True if a cap, a stop or the limit to one call withheld any, or ended a turn that might have made more. */
   readonly truncated: boolean;
-  /** Whether the upstream was interrupted because its calls had been made. */
+  /** True if the upstream was interrupted because its calls had been made. */
   readonly stopped: boolean;
 };
 
@@ -215,42 +217,31 @@ export const noCalls: CallFigures = {
   stopped: false,
 };
 
-/** What disclosure came to in one turn. */
-export type DisclosureFigures = {
+/** The figures of disclosure in a turn that folds no tools. */
+export const noDisclosure = {
   /** How the tools were folded; empty where they were not. */
-  readonly strategy: string;
-  /** Folded tools, and the sections they are in. */
-  readonly tools: number;
-  readonly sections: number;
-  /** Bytes of tools in all requests of the turn: each tool declared, and as they were sent. */
-  readonly eagerBytes: number;
-  readonly sentBytes: number;
-  /** Sections that the model opened. */
-  readonly openings: number;
-  /** Readings that opened sections without a restart, and the tools that they added to the conversation. */
-  readonly dynamic: number;
-  readonly injected: number;
-  /** Requests that were written anew because sections were opened. */
-  readonly restarts: number;
-  /** Rounds that the client saw nothing of. */
-  readonly hiddenRounds: number;
-  /** Readings and calls of what is not there, and arguments that did not fit. */
-  readonly misses: number;
-};
-
-export const noDisclosure: DisclosureFigures = {
   strategy: "",
+  /** Folded tools, and the sections they are in. */
   tools: 0,
   sections: 0,
+  /** Bytes of tools in all requests of the turn: each tool declared, and as they were sent. */
   eagerBytes: 0,
   sentBytes: 0,
+  /** Sections that the model opened. */
   openings: 0,
+  /** Readings that opened sections without a restart, and the tools that they added to the conversation. */
   dynamic: 0,
   injected: 0,
+  /** Requests that were written anew because sections were opened. */
   restarts: 0,
+  /** Rounds that the client saw nothing of. */
   hiddenRounds: 0,
+  /** Readings and calls of what is not there, and arguments that did not fit. */
   misses: 0,
 };
+
+/** What disclosure came to in one turn. */
+export type DisclosureFigures = Readonly<typeof noDisclosure>;
 
 /** An upstream failed before its first event and the next of the chain is tried. */
 export type Fallback = {
@@ -332,4 +323,7 @@ export type ChildNotice = {
   readonly percent?: number | undefined;
 };
 
-export type Report = (happening: Happening) => void;
+/** Receives happenings. `types`: those that it needs; without them it is told of all. */
+export type Report = ((happening: Happening) => void) & {
+  readonly types?: readonly HappeningType[] | undefined;
+};

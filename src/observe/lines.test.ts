@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { turnDone } from "../../test/support/turn-done.ts";
-import { eventLines, logFields, usageLine } from "./lines.ts";
+import { loggedFields, turnDone } from "../../test/support/turn-done.ts";
+import { eventLines, usageLine } from "./lines.ts";
 
 describe("the usage line", () => {
   it("tells of a burst in the fields of the older proxy", () => {
@@ -127,6 +127,46 @@ describe("the event lines", () => {
 });
 
 it("logs a turn without anything inside anything", () => {
-  const fields = Object.values(logFields(turnDone()));
+  const fields = Object.values(loggedFields(turnDone()));
   expect(fields.filter((value) => typeof value === "object")).toEqual([]);
+});
+
+it("logs every field of a turn that failed", () => {
+  const reason = { code: "context_length", message: 'It said "no".' };
+  const turn = turnDone({
+    model: 'a "model"',
+    outcome: "failed",
+    status: 502,
+    fault: "upstream.failed",
+    attempts: [{ upstream: "demo/model", fault: "upstream.failed", reason, atMs: 1, ms: 38 }],
+    usage: { input: 10, output: 5, total: 15, estimated: true },
+  });
+  expect(loggedFields(turn)).toEqual({
+    requestId: "req_1",
+    door: "chat",
+    model: 'a "model"',
+    upstream: "demo/model",
+    stream: true,
+    straight: false,
+    outcome: "failed",
+    status: 502,
+    fault: "upstream.failed",
+    reason,
+    stops: "calls",
+    tool_call_count_total: 4,
+    tool_call_truncated_total: 0,
+    stop_after_tools_mode: "burst",
+    stop_after_tools_enabled: false,
+    tool_block_max: 0,
+    suppress_tail_after_tools: false,
+    withheld: 0,
+    repeated: 0,
+    inputTokens: 10,
+    outputTokens: 5,
+    tokensEstimated: true,
+    plan: "native=1 degraded=0 deferred=0 ignored=0",
+    decisions: 0,
+    ms: 40,
+    firstEventMs: 12,
+  });
 });

@@ -1,9 +1,9 @@
 import type { StopReason } from "../turn/event.ts";
 import { figuresOf } from "./figures.ts";
-import type { Happening, TurnDone } from "./happening.ts";
+import type { Happening, HappeningType, TurnDone } from "./happening.ts";
 
 /** What a line says: flat, counts and names alone, no content. */
-export type Line = Readonly<Record<string, string | number | boolean | readonly number[] | null>>;
+type Line = Readonly<Record<string, string | number | boolean | readonly number[] | null>>;
 
 /** How a choice ended, as chat says it. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
@@ -14,30 +14,33 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   pause: "pause_turn",
 };
 
-/** A turn in the log: what it came to, and why. */
-export const logFields = (turn: TurnDone): Readonly<Record<string, unknown>> => ({
-  requestId: turn.requestId,
-  door: turn.door,
-  model: turn.model,
-  upstream: turn.upstream,
-  stream: turn.stream,
-  straight: turn.straight,
-  outcome: turn.outcome,
-  status: turn.status,
-  fault: turn.fault,
-  reason: turn.fault === undefined ? undefined : turn.attempts.at(-1)?.reason,
-  stops: turn.stops.join(" "),
-  ...figuresOf(turn),
-  withheld: turn.calls.withheld,
-  repeated: turn.calls.repeated,
-  inputTokens: turn.usage?.input,
-  outputTokens: turn.usage?.output,
-  tokensEstimated: turn.usage?.estimated,
-  plan: turn.plan,
-  decisions: turn.decisions,
-  ms: turn.ms,
-  firstEventMs: turn.firstEventMs,
-});
+const json = JSON.stringify;
+
+/** A turn in the log: what it came to, and why, as the fields of a JSON object. Written for every turn, so by one template. */
+export function turnFields(turn: TurnDone): string {
+  const { fault, calls, rules, usage, firstEventMs } = turn;
+  const reason = fault === undefined ? undefined : turn.attempts.at(-1)?.reason;
+  const why =
+    fault === undefined
+      ? ""
+      : `"fault":"${fault}",${reason === undefined ? "" : `"reason":${json(reason)},`}`;
+  const estimated = usage?.estimated === undefined ? "" : `"tokensEstimated":${usage.estimated},`;
+  const tokens =
+    usage === undefined
+      ? ""
+      : `"inputTokens":${usage.input},"outputTokens":${usage.output},${estimated}`;
+  const first = firstEventMs === undefined ? "" : `,"firstEventMs":${firstEventMs}`;
+  return (
+    `"requestId":${json(turn.requestId)},"door":${json(turn.door)},"model":${json(turn.model)},` +
+    `"upstream":${json(turn.upstream)},"stream":${turn.stream},"straight":${turn.straight},` +
+    `"outcome":"${turn.outcome}","status":${turn.status},${why}"stops":"${turn.stops.join(" ")}",` +
+    `"tool_call_count_total":${calls.given},"tool_call_truncated_total":${calls.truncated ? 1 : 0},` +
+    `"stop_after_tools_mode":"${rules.stopMode}","stop_after_tools_enabled":${rules.stopAfter},` +
+    `"tool_block_max":${rules.max},"suppress_tail_after_tools":${rules.suppressTail},` +
+    `"withheld":${calls.withheld},"repeated":${calls.repeated},${tokens}` +
+    `"plan":${json(turn.plan)},"decisions":${turn.decisions},"ms":${turn.ms}${first}`
+  );
+}
 
 /** A turn in the usage log, in the fields of the older Codex proxy. Tokens that nobody counted or estimated are null. */
 export const usageLine = (turn: TurnDone): Line => ({
@@ -106,21 +109,27 @@ export function eventLines(happening: Happening, at: number): readonly Line[] {
       ];
     case "turn":
       return [summaryLine(happening), endLine(happening)];
-    case "round":
-    case "step":
-    case "attempt":
-    case "call":
-    case "trouble":
-    case "reload":
-    case "unwritable":
-    case "store":
-    case "child":
-    case "blocked":
-      return [];
     default:
-      return happening satisfies never;
+      return [];
   }
 }
+
+/** The files of lines about turns, by their settings under `telemetry`. */
+export const turnLogs = {
+  usage_log: {
+    types: ["turn"],
+    lines: (happening) => (happening.type === "turn" ? [usageLine(happening)] : []),
+  },
+  event_log: { types: ["begun", "fallback", "refusal", "turn"], lines: eventLines },
+} as const satisfies Record<
+  string,
+  {
+    readonly types: readonly HappeningType[];
+    readonly lines: (happening: Happening, at: number) => readonly Line[];
+  }
+>;
+
+export type TurnLog = keyof typeof turnLogs;
 
 /** What became of a turn's calls, and by which rules. */
 const summaryLine = (turn: TurnDone): Line => ({

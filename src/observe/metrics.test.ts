@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { turnDone } from "../../test/support/turn-done.ts";
-import { createMetrics } from "./metrics.ts";
+import { Metrics } from "./metrics.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 
 function heard() {
-  const metrics = createMetrics();
+  const metrics = new Metrics();
   const rules = { ...turnDone().rules, max: 2, stopMode: "first" as const };
   metrics.hear(turnDone());
   metrics.hear(
@@ -25,14 +25,14 @@ function heard() {
     status: 404,
     fault: "request.route",
   });
-  metrics.tools(1, "native", "function");
-  metrics.running(1);
+  metrics.tools([{ count: 1, verdict: "native", kind: "function" }]);
+  metrics.running.amount++;
   return metrics;
 }
 
 describe("the metrics", () => {
   it("have every outcome from the first turn on, for a rate tells nothing of a number that was not there", () => {
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     metrics.hear(turnDone());
     expect(metrics.text().match(/^patchbay_turns_total.*/gm)).toEqual(
       [
@@ -64,7 +64,7 @@ describe("the metrics", () => {
   });
 
   it("have no room for a client's words", () => {
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     metrics.hear(turnDone({ model: "a-clients-word", upstream: "demo/another-word" }));
     expect(metrics.text()).not.toContain("word");
   });

@@ -9,7 +9,7 @@ const idsSince = (recent: RecentTurns, number: number): readonly string[] =>
 
 it("keeps the latest, and tells how many are gone", () => {
   const recent = new RecentTurns(3);
-  for (const id of ["a", "b", "c", "d", "e"]) recent.hear(named(id));
+  for (const id of ["a", "b", "c", "d", "e"]) recent.add(named(id));
   expect(recent.since(0)).toMatchObject({ last: 5, lost: 2 });
   expect(idsSince(recent, 0)).toEqual(["c", "d", "e"]);
   expect(idsSince(recent, 4)).toEqual(["e"]);
@@ -18,7 +18,7 @@ it("keeps the latest, and tells how many are gone", () => {
 
 it("takes a number that it never gave out for another gateway's", () => {
   const recent = new RecentTurns(3);
-  recent.hear(named("a"));
+  recent.add(named("a"));
   expect(idsSince(recent, 99)).toEqual(["a"]);
 });
 
@@ -32,7 +32,7 @@ it("holds as many as it was ever asked to, and never more bytes than it may", ()
       for (const step of steps)
         if (step < 0) recent.resize((most = -step));
         else {
-          recent.hear(named(String(made.length), "m".repeat(step * 500)));
+          recent.add(named(String(made.length), "m".repeat(step * 500)));
           made.push(String(made.length));
         }
       const kept = idsSince(recent, 0);
@@ -46,19 +46,19 @@ it("holds as many as it was ever asked to, and never more bytes than it may", ()
 
 it("keeps nothing where nothing is to be kept, and begins again", () => {
   const recent = new RecentTurns();
-  recent.hear(named("a"));
+  recent.add(named("a"));
   recent.resize(0);
-  recent.hear(named("b"));
+  recent.add(named("b"));
   expect(recent.since(0)).toMatchObject({ turns: [] });
   recent.resize(2);
-  recent.hear(named("c"));
+  recent.add(named("c"));
   expect(idsSince(recent, 0)).toEqual(["c"]);
 });
 
 it("finds the latest of an id, and only what is a tenant's own", () => {
   const recent = new RecentTurns();
-  recent.hear(turnDone({ requestId: "same", tenant: "ann", status: 200 }));
-  recent.hear(turnDone({ requestId: "same", tenant: "ben", status: 502 }));
+  recent.add(turnDone({ requestId: "same", tenant: "ann", status: 200 }));
+  recent.add(turnDone({ requestId: "same", tenant: "ben", status: 502 }));
   expect(recent.find("same")?.turn.status).toBe(502);
   expect(recent.find("same", "ann")?.turn.status).toBe(200);
   expect(recent.find("same", "cid")).toBeUndefined();
@@ -67,8 +67,8 @@ it("finds the latest of an id, and only what is a tenant's own", () => {
 it("gives a plan back with the turn that it was kept for", () => {
   const recent = new RecentTurns();
   recent.keepPlan("a", { bytes: 5, json: () => '{"object":"plan"}' });
-  recent.hear(named("a"));
-  recent.hear(named("b"));
+  recent.add(named("a"));
+  recent.add(named("b"));
   expect(recent.find("a")?.plan?.json()).toBe('{"object":"plan"}');
   expect(recent.find("b")?.plan).toBeUndefined();
 });

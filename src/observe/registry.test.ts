@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { createRegistry } from "./registry.ts";
+import { Family } from "./registry.ts";
 
-describe("the registry", () => {
+describe("a family of metrics", () => {
   it("counts by labels", () => {
-    const registry = createRegistry();
-    const turns = registry.counter("turns_total", "Turns.", ["door", "outcome"]);
-    turns.add(1, "chat", "completed");
-    turns.add(2, "chat", "failed");
-    turns.add(1, "chat", "completed");
-    expect(registry.text()).toBe(
+    const turns = new Family("counter", "Turns.", "door outcome");
+    turns.of("chat", "completed").amount++;
+    turns.of("chat", "failed").amount += 2;
+    turns.of("chat", "completed").amount++;
+    expect(turns.text("turns_total")).toBe(
       [
         "# HELP turns_total Turns.",
         "# TYPE turns_total counter",
@@ -20,16 +19,13 @@ describe("the registry", () => {
   });
 
   it("shows a gauge that nobody has moved", () => {
-    const registry = createRegistry();
-    registry.gauge("running", "Under way.");
-    expect(registry.text()).toContain("\nrunning 0\n");
+    expect(new Family("gauge", "Under way.").text("running")).toContain("\nrunning 0\n");
   });
 
   it("counts a value in its bucket and in all larger ones", () => {
-    const registry = createRegistry();
-    const seconds = registry.histogram("seconds", "Time.", ["door"], [0.1, 1]);
-    for (const value of [0.1, 0.5, 7]) seconds.observe(value, "chat");
-    expect(registry.text().split("\n").slice(2)).toEqual([
+    const seconds = new Family("histogram", "Time.", "door", [0.1, 1]);
+    for (const value of [0.1, 0.5, 7]) seconds.of("chat").observe(value);
+    expect(seconds.text("seconds").split("\n").slice(2)).toEqual([
       'seconds_bucket{door="chat",le="0.1"} 1',
       'seconds_bucket{door="chat",le="1"} 2',
       'seconds_bucket{door="chat",le="+Inf"} 3',
@@ -40,8 +36,8 @@ describe("the registry", () => {
   });
 
   it("escapes what would end a label", () => {
-    const registry = createRegistry();
-    registry.counter("odd_total", "Odd.", ["name"]).add(1, 'a"b\\c\nd');
-    expect(registry.text()).toContain('odd_total{name="a\\"b\\\\c\\nd"} 1');
+    const odd = new Family("counter", "Odd.", "name");
+    odd.of('a"b\\c\nd').amount++;
+    expect(odd.text("odd_total")).toContain('odd_total{name="a\\"b\\\\c\\nd"} 1');
   });
 });

@@ -41,7 +41,12 @@ export type RoundSpan = {
  * but whether there is one.
  */
 export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefined {
-  const tracer = tracerHere();
+  // An SDK may come at any time.
+  const provider = trace.getTracerProvider();
+  const tracer =
+    provider instanceof ProxyTracerProvider
+      ? provider.getDelegateTracer("patchbay")
+      : provider.getTracer("patchbay");
   if (tracer === undefined) return undefined;
   const attributes = aheadOf(ahead);
   const parent = above(asked);
@@ -72,14 +77,6 @@ function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead): RoundSpan {
       span.end();
     },
   };
-}
-
-/** One may come at any time, and nobody says so. */
-function tracerHere(): Tracer | undefined {
-  const provider = trace.getTracerProvider();
-  return provider instanceof ProxyTracerProvider
-    ? provider.getDelegateTracer("patchbay")
-    : provider.getTracer("patchbay");
 }
 
 /** The span that the host has opened for the request, or else what the request's head says. */

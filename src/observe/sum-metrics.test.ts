@@ -1,20 +1,18 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { createRegistry } from "./registry.ts";
-import { sumMetrics } from "./sum-metrics.ts";
+import { Family, sumMetrics } from "./registry.ts";
 
 /** What a process has counted: amounts by label, turns under way, and durations. */
 type Counted = { amounts: [string, number][]; running: number; durations: number[] };
 
 function textOf({ amounts, running, durations }: Counted): string {
-  const registry = createRegistry();
-  const turns = registry.counter("turns_total", "Turns.", ["door"]);
-  const active = registry.gauge("running", "Under way.");
-  const took = registry.histogram("took_ms", "How long.", ["door"], [1, 10]);
-  for (const [door, amount] of amounts) turns.add(amount, door);
-  active.add(running);
-  for (const ms of durations) took.observe(ms, "chat");
-  return registry.text();
+  const turns = new Family("counter", "Turns.", "door");
+  const active = new Family("gauge", "Under way.");
+  const took = new Family("histogram", "How long.", "door", [1, 10]);
+  for (const [door, amount] of amounts) turns.of(door).amount += amount;
+  active.of().amount = running;
+  for (const ms of durations) took.of("chat").observe(ms);
+  return turns.text("turns_total") + active.text("running") + took.text("took_ms");
 }
 
 const counted = fc.record({

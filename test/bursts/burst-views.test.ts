@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { canonicalJson } from "../../src/stream/calls/dedup.ts";
-import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
+import { eventLines, usageLine } from "../../src/observe/lines.ts";
 import { readUseTool, writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import {
   anyBurstCase,
@@ -13,6 +13,7 @@ import {
   type ShownCall,
 } from "../support/burst-cases.ts";
 import type { StillAnswer } from "../support/still-gateway.ts";
+import { loggedFields } from "../support/turn-done.ts";
 
 const stops = ({ rules }: BurstCase): boolean =>
   rules.stop_after || rules.stop_after_mode === "first";
@@ -118,7 +119,7 @@ function viewsAgree(scene: BurstCase, told: StillAnswer, given: number): void {
   expect(summary).toMatchObject({ ...figures, ...more });
   const byChoice = summary?.["tool_calls_by_choice"] as readonly number[];
   expect([byChoice.length, byChoice.reduce((a, b) => a + b, 0)]).toEqual([n, given]);
-  expect(logFields(turn)).toMatchObject({ ...figures, withheld, repeated });
+  expect(loggedFields(turn)).toMatchObject({ ...figures, withheld, repeated });
   expect(told.usage).toMatchObject({ ...totals, total_requests: 1 });
   expect({
     calls: sumOf(metrics, "tool_call_count_total"),

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
+import { eventLines, usageLine } from "../../src/observe/lines.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { doors } from "../support/client.ts";
 import { crossProduct, type RowOf } from "../support/cross-product.ts";
 import { askingFor, askStill, type StillAnswer } from "../support/still-gateway.ts";
+import { loggedFields } from "../support/turn-done.ts";
 
 /** Four slow calls, the third of which repeats the first in other words, and a tail. */
 const GAP_MS = 200;
@@ -263,7 +264,7 @@ describe("a burst of four slow calls and a tail", () => {
         tool_calls_by_choice: Array<number>(n).fill(given.length),
         ...totals,
       });
-      expect(logFields(told.turn)).toMatchObject(totals);
+      expect(loggedFields(told.turn)).toMatchObject(totals);
       expect(counted(told.metrics, "tool_call_count_total")).toBe(count);
       expect(counted(told.metrics, "tool_call_truncated_total")).toBe(truncated ? 1 : 0);
     },

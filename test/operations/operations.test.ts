@@ -11,11 +11,11 @@ import { logLevels } from "../../src/host/config/log-level.ts";
 import { usageSums } from "../../src/history/usage-sums.ts";
 import { figuresOf } from "../../src/observe/figures.ts";
 import { noDisclosure, type ChildNotice, type Happening } from "../../src/observe/happening.ts";
-import { eventLines, logFields, usageLine } from "../../src/observe/lines.ts";
-import { createMetrics } from "../../src/observe/metrics.ts";
+import { eventLines, usageLine } from "../../src/observe/lines.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
 import { ask, doors } from "../support/client.ts";
 import { serve } from "../support/serve.ts";
-import { turnDone } from "../support/turn-done.ts";
+import { loggedFields, turnDone } from "../support/turn-done.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
 const alerts = readFileSync(join(import.meta.dirname, "../../docs/operations/alerts.yaml"), "utf8");
@@ -177,10 +177,10 @@ describe("what operators read", () => {
   });
 
   it("has every metric with its type and labels, and no others", () => {
-    const metrics = createMetrics();
+    const metrics = new Metrics();
     for (const happening of happenings) metrics.hear(happening);
     metrics.hear({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
-    metrics.tools(1, "native", "function");
+    metrics.tools([{ count: 1, verdict: "native", kind: "function" }]);
     metrics.spent(1, "model");
     const text = metrics.text();
     const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
@@ -205,7 +205,7 @@ describe("what operators read", () => {
       const names = type === "turn" ? [] : Object.keys(fields);
       expect(codesIn(rows.get(type)?.[2] ?? "no such row")).toEqual(names);
     }
-    expect(unsaid(Object.keys(logFields(turn)))).toEqual([]);
+    expect(unsaid(Object.keys(loggedFields(turn)))).toEqual([]);
     expect(unsaid(logLevels)).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { createMetrics } from "../../src/observe/metrics.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
 import { ask, doors } from "../support/client.ts";
 import { eventually, missing, prometheus, promtool } from "../support/prometheus.ts";
 import { serve, type Served } from "../support/serve.ts";
@@ -20,11 +20,10 @@ const drawn = panels.flatMap(({ title, targets = [] }) =>
 
 /** The names of all that is counted. */
 const counted = new Map(
-  [
-    ...createMetrics()
-      .text()
-      .matchAll(/^# TYPE (\S+) (\S+)$/gm),
-  ].map(([, name = "", type = ""]) => [name, type]),
+  [...new Metrics().text().matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [
+    name,
+    type,
+  ]),
 );
 
 /** What an expression asks for, without the words of the language and names recorded by a rule. */

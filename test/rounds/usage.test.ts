@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import type { TurnDone } from "../../src/observe/happening.ts";
-import { logFields, usageLine } from "../../src/observe/lines.ts";
+import { usageLine } from "../../src/observe/lines.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, chunk } from "../support/fake-model.ts";
 import {
@@ -20,6 +20,7 @@ import {
 import { until } from "../support/loopback.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 import { stillClock } from "../support/still-clock.ts";
+import { loggedFields } from "../support/turn-done.ts";
 
 const doors = {
   chat: {
@@ -232,7 +233,7 @@ describe.each(Object.entries(reasons))("what an upstream used that %s", (name, r
     expect(metrics).toContain(line);
     const written = { total_tokens: usage.total, counts_source: "estimate" };
     expect(usageLine(turn)).toMatchObject(written);
-    expect(logFields(turn)).toMatchObject({ outputTokens: usage.output, tokensEstimated: true });
+    expect(loggedFields(turn)).toMatchObject({ outputTokens: usage.output, tokensEstimated: true });
     const { turns } = (await (await fetch(`${served.url}/v1/turns`)).json()) as Body;
     expect(turns).toMatchObject([{ usage }]);
   });

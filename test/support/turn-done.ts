@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import type { TurnDone } from "../../src/observe/happening.ts";
+import { turnFields } from "../../src/observe/lines.ts";
 
 /** A turn that made four calls, with what is said otherwise. */
 export const turnDone = (over: Partial<TurnDone> = {}): TurnDone => ({
@@ -98,3 +99,7 @@ export const anyTurnDone: fc.Arbitrary<TurnDone> = fc
     const calls = { given, withheld, repeated, truncated, stopped: truncated };
     return turnDone({ ...rest, callsByChoice, calls });
   });
+
+/** The fields of a turn in the log, read back. */
+export const loggedFields = (turn: TurnDone): Readonly<Record<string, unknown>> =>
+  JSON.parse(`{${turnFields(turn)}}`) as Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Happening } from "../../observe/happening.ts";
-import { createMetrics } from "../../observe/metrics.ts";
+import { Metrics } from "../../observe/metrics.ts";
 import { fakeUpstream, json } from "../../../test/support/fake-upstream.ts";
 import { ask } from "../../../test/support/client.ts";
 import { until } from "../../../test/support/loopback.ts";
@@ -9,7 +9,7 @@ import { workWatch } from "./work-watch.ts";
 
 it("work that holds the event loop longer than its budget is reported with its request", () => {
   const happenings: Happening[] = [];
-  const metrics = createMetrics();
+  const metrics = new Metrics();
   const watch = workWatch(
     () => 100,
     (happening) => {

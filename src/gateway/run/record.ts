@@ -56,14 +56,12 @@ export function finishRun(
 ): void {
   const { state, round } = run;
   const { metrics, config, recent } = state;
-  metrics.running(-1);
+  metrics.running.amount--;
   run.leave();
   const done = run.done(outcome, status, fault);
   const spent = spendOf(config.prices, done);
   if (spent !== undefined) metrics.spent(spent.cost, spent.name);
-  if (round !== undefined)
-    for (const { verdict, kind, count } of countVerdicts(round.plan.verdicts).kinds)
-      metrics.tools(count, verdict, kind);
+  if (round !== undefined) metrics.tools(countVerdicts(round.plan.verdicts).kinds);
   if (round !== undefined && done.answerId === undefined)
     recent.keepPlan(done.requestId, keptPlan(round, run));
   state.report(done);

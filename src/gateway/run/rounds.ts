@@ -87,17 +87,18 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     state.running.add(this);
     run.limits?.follow(() => run.tokens);
     recording?.begun({ model: turn.model, chain: chain.map(({ name }) => name) });
-    state.metrics.running(1);
-    state.report({
-      type: "begun",
-      requestId,
-      door: turn.dialect,
-      route: run.path,
-      model: turn.model,
-      upstream: chain[0].name,
-      stream: turn.stream,
-      ...run.source,
-    });
+    state.metrics.running.amount++;
+    if (state.bus.listeners.has("begun"))
+      state.report({
+        type: "begun",
+        requestId,
+        door: turn.dialect,
+        route: run.path,
+        model: turn.model,
+        upstream: chain[0].name,
+        stream: turn.stream,
+        ...run.source,
+      });
     reply.onDrain(() => this.#resume());
     reply.onLeave((why) => this.#left(why));
     try {

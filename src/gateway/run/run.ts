@@ -284,9 +284,10 @@ export class Run implements AttemptWatch {
     this.#sent(upstream, this.#roundMs);
   }
 
-  /** The current round is over: reports it. */
-  roundEnded(link: Link, fault: Fault | undefined): RoundDone {
+  /** The current round is over: reports it, if anything reads the report. */
+  roundEnded(link: Link, fault: Fault | undefined): RoundDone | undefined {
     this.attemptEnded(fault);
+    if (this.span === undefined && !this.state.bus.listeners.has("round")) return undefined;
     const done: RoundDone = {
       type: "round",
       requestId: this.requestId,

@@ -8,6 +8,6 @@ export const webPlatform = (): Platform => ({
   clock: systemClock,
   newId,
   random: Math.random,
-  report: () => {},
+  report: Object.assign(() => {}, { types: [] }),
   runtime: webRuntime(),
 });

@@ -1,8 +1,15 @@
 /** Writes the log as JSON lines. */
 
 import { framesOf } from "../../gateway/http/to-fault.ts";
-import type { Happening, Report, StoreNotice } from "../../observe/happening.ts";
-import { logFields } from "../../observe/lines.ts";
+import type {
+  Happening,
+  HappeningType,
+  Report,
+  StoreNotice,
+  TurnDone,
+} from "../../observe/happening.ts";
+import { mainTypes } from "../../observe/bus.ts";
+import { turnFields } from "../../observe/lines.ts";
 import { printable } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";
@@ -26,55 +33,59 @@ export function openLog(level: LogLevel, descriptor = 2): Log {
   const out = new LineBuffer(descriptor);
   const least = logLevels.indexOf(level);
   const tells = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
-  const line = (at: LogLevel, msg: string, fields: object): void => {
-    if (!tells(at)) return;
-    const head = JSON.stringify({ time: new Date().toISOString(), level: at, msg });
-    const rest = JSON.stringify(fields);
-    // To copy the fields into one object with the head would cost more than to write them.
-    const text = `${head.slice(0, -1)}${rest === "{}" ? "" : ","}${rest.slice(1)}`;
+  /** `fields`: the text of an object without its braces. */
+  const write = (at: LogLevel, msg: string, fields: string): void => {
+    const head = `"time":"${new Date().toISOString()}","level":"${at}","msg":${JSON.stringify(msg)}`;
     // JSON leaves C1 controls and marks of direction as they are.
-    out.add(`${printable(text)}\n`);
+    out.add(`${printable(`{${head}${fields === "" ? "" : ","}${fields}}`)}\n`);
+  };
+  const line = (at: LogLevel, msg: string, fields: object): void => {
+    if (tells(at)) write(at, msg, JSON.stringify(fields).slice(1, -1));
+  };
+  const report = (happening: Happening): void => {
+    if (happening.type === "turn") {
+      const at = happening.outcome === "failed" ? "warn" : "info";
+      if (tells(at)) write(at, "turn", turnFields(happening));
+      return;
+    }
+    const { type, ...fields } = happening;
+    line(levelOf(happening), type, fields);
   };
   return {
-    report(happening) {
-      const at = levelOf(happening);
-      if (!tells(at)) return;
-      if (happening.type === "turn") return line(at, "turn", logFields(happening));
-      const { type, ...fields } = happening;
-      line(at, type, fields);
-    },
+    report: Object.assign(report, { types: level === "debug" ? undefined : quietTypes }),
     uncaught: (error) => line("error", "uncaught", errorFields(error)),
     note: (text) => line("info", text, {}),
     flush: () => out.flush(),
   };
 }
 
-function levelOf(happening: Happening): LogLevel {
+/** What is told of without asking for each step, but for beginnings and rounds. */
+const quietTypes = mainTypes.filter((type) => type !== "begun" && type !== "round");
+
+const levels = {
+  begun: "debug",
+  round: "debug",
+  step: "debug",
+  attempt: "debug",
+  call: "debug",
+  fallback: "warn",
+  blocked: "warn",
+  trouble: "error",
+  unwritable: "error",
+} as const satisfies Partial<Record<HappeningType, LogLevel>>;
+
+function levelOf(happening: Exclude<Happening, TurnDone>): LogLevel {
   switch (happening.type) {
-    case "begun":
-    case "round":
-    case "step":
-    case "attempt":
-    case "call":
-      return "debug";
-    case "turn":
-      return happening.outcome === "failed" ? "warn" : "info";
     case "reload":
       return happening.ok ? "info" : "error";
-    case "fallback":
-    case "blocked":
-      return "warn";
     case "refusal":
       return happening.status >= 500 ? "warn" : "info";
     case "store":
       return storeLevels[happening.event] ?? "error";
     case "child":
       return childLevels[happening.event] ?? "warn";
-    case "trouble":
-    case "unwritable":
-      return "error";
     default:
-      return happening satisfies never;
+      return levels[happening.type];
   }
 }
 

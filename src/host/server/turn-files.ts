@@ -4,9 +4,8 @@ import type { Config } from "../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../gateway/gateway.ts";
 import type { Platform } from "../../gateway/platform.ts";
 import { writeProblem, writeProblems } from "../../diagnostics/write-problem.ts";
-import type { Clock } from "../../turn/clock.ts";
-import type { Happening, Report } from "../../observe/happening.ts";
-import { eventLines, usageLine, type Line } from "../../observe/lines.ts";
+import type { Happening } from "../../observe/happening.ts";
+import { turnLogs, type TurnLog } from "../../observe/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import { openRecorder, type OpenRecorder } from "../../observe/recording/recorder.ts";
 import { recordingsFolder } from "../config/user-folders.ts";
@@ -28,14 +27,18 @@ const recorderFor = ({ clock, report, environment = {} }: Platform): OpenRecorde
 export function openRecorded(config: Config, given: Platform): RecordedGateway {
   const recorder = recorderFor(given);
   const platform = { ...given, recorder };
-  const files = turnFiles(platform.report, platform.clock);
   const gateway = openGateway(config, platform);
   recorder.follow(config);
-  gateway.subscribe((happening) => files.hear(happening));
-  files.follow(config.telemetry);
+  const usage = lineFile(gateway, platform, "usage_log");
+  const events = lineFile(gateway, platform, "event_log");
+  const follow = (telemetry: Partial<Config["telemetry"]>): void => {
+    usage(telemetry);
+    events(telemetry);
+  };
+  follow(config.telemetry);
   const close = async (graceMs?: number): Promise<void> => {
     await gateway.close(graceMs);
-    files.follow({});
+    follow({});
     await recorder.settled();
   };
   return {
@@ -43,7 +46,7 @@ export function openRecorded(config: Config, given: Platform): RecordedGateway {
     recorder,
     reconfigure(next) {
       gateway.reconfigure(next);
-      files.follow(next.telemetry);
+      follow(next.telemetry);
       recorder.follow(next);
     },
     close,
@@ -60,24 +63,6 @@ export function openRecorded(config: Config, given: Platform): RecordedGateway {
   };
 }
 
-type Paths = Partial<Config["telemetry"]>;
-
-/** The usage log and the event log, each only while the configuration names it. */
-function turnFiles(report: Report, clock: Clock) {
-  const usage = lineFile("telemetry.usage_log", report, clock);
-  const events = lineFile("telemetry.event_log", report, clock);
-  return {
-    hear(happening: Happening): void {
-      if (happening.type === "turn") usage.add(() => [usageLine(happening)]);
-      events.add(() => eventLines(happening, clock.date()));
-    },
-    follow({ usage_log, event_log }: Paths): void {
-      usage.follow(usage_log);
-      events.follow(event_log);
-    },
-  };
-}
-
 /** To the end of a file, made if need be; a pipe is not waited for. */
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
 const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
@@ -86,14 +71,17 @@ const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
 const LOOK_MS = 1000;
 
 /**
- * A file that lines are added to. A path that cannot be written is reported once,
+ * Writes a file of lines about turns while the configuration names it. A path that cannot be written is reported once,
  * and no turn is the worse for it. A file that was moved away, as those who
  * rotate logs do, is begun anew.
  */
-function lineFile(setting: string, report: Report, clock: Clock) {
+function lineFile(gateway: Gateway, { report, clock }: Platform, log: TurnLog) {
+  const setting = `telemetry.${log}`;
+  const { types, lines } = turnLogs[log];
   let path: string | undefined;
   let file: { readonly out: LineBuffer; readonly id: string | undefined } | undefined;
   let looked = 0;
+  let leave = (): void => {};
   const flush = (): void => file?.out.flush();
   const open = (at: string): typeof file => {
     let reported = false;
@@ -112,28 +100,29 @@ function lineFile(setting: string, report: Report, clock: Clock) {
     }
   };
   const change = (next: string | undefined): void => {
+    leave();
     file?.out.close();
     process.off("exit", flush);
     path = next;
     looked = clock.now();
     file = next === undefined ? undefined : open(next);
-    if (file !== undefined) process.on("exit", flush);
+    if (file === undefined) return;
+    process.on("exit", flush);
+    leave = gateway.subscribe(add);
   };
-  const look = (): void => {
-    if (path === undefined || file === undefined || clock.now() - looked < LOOK_MS) return;
-    looked = clock.now();
-    if (fileAt(path) !== file.id) change(path);
+  const hear = (happening: Happening): void => {
+    if (path !== undefined && clock.now() - looked >= LOOK_MS) {
+      looked = clock.now();
+      if (fileAt(path) !== file?.id) change(path);
+    }
+    if (file === undefined) return;
+    for (const line of lines(happening, clock.date())) file.out.add(`${JSON.stringify(line)}\n`);
   };
-  return {
-    /** Nothing is made of what nobody reads. */
-    add(lines: () => readonly Line[]): void {
-      look();
-      if (file !== undefined) for (const line of lines()) file.out.add(`${JSON.stringify(line)}\n`);
-    },
-    follow(next: string | undefined): void {
-      // One that could not be opened may be by now.
-      if (next !== path || file === undefined) change(next);
-    },
+  const add = Object.assign(hear, { types });
+  return (telemetry: Partial<Config["telemetry"]>): void => {
+    const next = telemetry[log];
+    // One that could not be opened may be by now.
+    if (next !== path || file === undefined) change(next);
   };
 }
 

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { turnDone } from "../../../test/support/turn-done.ts";
 import type { Exchange } from "../../gateway/http/exchange.ts";
+import { Bus } from "../bus.ts";
 import { RecentTurns } from "../recent-turns.ts";
 import { Feed } from "./feed.ts";
 import { Notices } from "./notices.ts";
@@ -38,7 +39,7 @@ function openFeed() {
     return { batches, watcher };
   };
   const turn = (requestId: string, outcome: "completed" | "failed" = "completed"): void =>
-    recent.hear(turnDone({ requestId, outcome }));
+    recent.add(turnDone({ requestId, outcome }));
   return { clock, recent, notices, feed, watch, turn };
 }
 
@@ -103,8 +104,10 @@ it("sends nothing to who does not read, and nothing at all once everybody has le
 it("tells of what happened to the gateway itself", () => {
   const { clock, notices, watch } = openFeed();
   const { batches } = watch();
-  notices.hear({ type: "reload", ok: true, problems: [] });
-  notices.hear(turnDone());
+  const bus = new Bus();
+  bus.subscribe(notices.hear);
+  bus.report({ type: "reload", ok: true, problems: [] });
+  bus.report(turnDone());
   clock.move(250);
   expect(batches[1]?.notices).toEqual([{ at: 5, type: "reload", ok: true, problems: [] }]);
 });

@@ -1,9 +1,18 @@
-import type { Happening } from "../happening.ts";
+import type { Happening, HappeningType } from "../happening.ts";
 
 /** Something that happened to the gateway and not to one turn alone. */
 export type Notice = { readonly at: number; readonly happening: Happening };
 
 const MOST = 200;
+const types = [
+  "fallback",
+  "blocked",
+  "child",
+  "reload",
+  "store",
+  "trouble",
+  "unwritable",
+] as const satisfies readonly HappeningType[];
 
 /** The latest notices, numbered from 1. */
 export class Notices {
@@ -19,39 +28,18 @@ export class Notices {
     return this.#last;
   }
 
-  readonly hear = (happening: Happening): void => {
-    if (!isNotice(happening)) return;
-    this.#last++;
-    this.#kept.push({ at: this.#date(), happening });
-    if (this.#kept.length > MOST) this.#kept.shift();
-  };
+  readonly hear = Object.assign(
+    (happening: Happening): void => {
+      this.#last++;
+      this.#kept.push({ at: this.#date(), happening });
+      if (this.#kept.length > MOST) this.#kept.shift();
+    },
+    { types },
+  );
 
   /** Those behind the one of this number. */
   since(number: number): readonly Notice[] {
     const first = this.#last - this.#kept.length + 1;
     return this.#kept.slice(Math.max(0, number + 1 - first));
-  }
-}
-
-function isNotice({ type }: Happening): boolean {
-  switch (type) {
-    case "begun":
-    case "turn":
-    case "round":
-    case "refusal":
-    case "step":
-    case "attempt":
-    case "call":
-      return false;
-    case "fallback":
-    case "blocked":
-    case "child":
-    case "reload":
-    case "store":
-    case "trouble":
-    case "unwritable":
-      return true;
-    default:
-      return type satisfies never;
   }
 }

@@ -78,8 +78,9 @@ export function openRecorder(options: RecorderOptions): OpenRecorder {
   });
   return {
     begin(request) {
-      const at = mode();
-      const isAsked = isAskedFor(request);
+      const at = ordered?.mode ?? config?.telemetry.recording ?? "off";
+      const isAsked =
+        request.exchange.headers["x-patchbay-record"] !== undefined && isAskedFor(request);
       if (at === "off" && !isAsked) return undefined;
       const isWanted = at === "failures" && !isAsked ? isFailure : () => true;
       return new TurnRecord({
