@@ -266,11 +266,15 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   each(event: UpstreamEvent): void {
     if (this.#hasCrashed) return;
     try {
-      const run = this.#run;
-      run.usage.hear(event);
+      const { usage } = this.#run;
+      if (event.type === "frame") usage.isAnswered = true;
+      else usage.hear(event);
       if (event.type === "turn-fail" && event.fault.code === "gateway.internal")
-        run.faultOf(event.fault.cause ?? event.fault); // It is reported.
-      if (!this.#isDrained) this.#enter(event);
+        this.#run.faultOf(event.fault.cause ?? event.fault); // It is reported.
+      if (this.#isDrained || this.#length > this.#most) return;
+      if (event.type !== "frame") this.#length += lengthOf(event);
+      if (this.#length <= this.#most) this.#roundLine?.each(event);
+      else this.#roundLine?.each({ type: "turn-fail", fault: answerTooLong(this.#most) });
     } catch (error) {
       this.#crash(error);
     }
@@ -324,15 +328,6 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #crash(error: unknown): void {
     this.#hasCrashed = true;
     this.#breakOff(this.#run.faultOf(error));
-  }
-
-  #enter(event: UpstreamEvent): void {
-    const most = this.#most;
-    if (this.#length > most) return;
-    if (event.type !== "frame") this.#length += lengthOf(event);
-    this.#roundLine?.each(
-      this.#length > most ? { type: "turn-fail", fault: answerTooLong(most) } : event,
-    );
   }
 
   /** After each step: whether the stages need nothing more, and when they are to be woken. */
@@ -474,7 +469,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #spoil(fault: Fault): void {
     this.#stop();
     this.#isSilent = false;
-    this.#enter({ type: "turn-fail", fault });
+    if (this.#length <= this.#most) this.#roundLine?.each({ type: "turn-fail", fault });
     this.#endStages();
     this.#isSilent = true;
   }

@@ -202,7 +202,9 @@ export class Run implements AttemptWatch {
 
   /** What had to be done to the answer. */
   get repairs(): readonly Decision[] {
-    return boundDecisions(this.#repairs, this.#unlistedRepairs);
+    return this.#unlistedRepairs === 0
+      ? this.#repairs
+      : boundDecisions(this.#repairs, this.#unlistedRepairs);
   }
 
   readonly report = (decision: Decision): void => {
@@ -360,12 +362,18 @@ export class Run implements AttemptWatch {
       case "call-start":
         this.#listCall(event, "cut");
         return;
-      case "call-end":
-        this.#endCall(this.#callAt(event.choice, event.call), event.complete);
+      case "call-end": {
+        const call = this.callDetails[this.#callAt(event.choice, event.call)];
+        if (call !== undefined) {
+          call.ms = this.now() - call.atMs;
+          if (event.complete) call.outcome = "given";
+          this.#tellCall(call);
+        }
         if (!event.complete) return;
         this.figures.given++;
         this.callsByChoice[event.choice] = (this.callsByChoice[event.choice] ?? 0) + 1;
         return;
+      }
       case "reasoning-end":
         if (event.encrypted !== undefined) this.seals.push(event.encrypted);
         return;
@@ -406,14 +414,6 @@ export class Run implements AttemptWatch {
     };
     this.callDetails.push(detail);
     return detail;
-  }
-
-  #endCall(at: number, complete: boolean): void {
-    const call = this.callDetails[at];
-    if (call === undefined) return;
-    call.ms = this.now() - call.atMs;
-    if (complete) call.outcome = "given";
-    this.#tellCall(call);
   }
 
   #tellCall(call: CallDetail): void {

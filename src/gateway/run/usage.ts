@@ -23,7 +23,8 @@ export class UsageMeter {
   #charsCounted = 0;
   /** Characters that its model has written. */
   #chars = 0;
-  #isAnswered = false;
+  /** True once the current call has said anything. */
+  isAnswered = false;
   #isRefused = false;
   #estimatedInput: number | undefined;
 
@@ -31,12 +32,10 @@ export class UsageMeter {
     this.#run = run;
   }
 
-  /** Takes an event as the upstream said it. */
+  /** Counts an event as the upstream said it; frames only repeat what other events say. */
   hear(event: TurnEvent<AnyName>): void {
     // By type, the commonest first: every delta of a stream comes here.
     switch (event.type) {
-      case "frame":
-        break;
       case "text-delta":
       case "call-delta":
       case "reasoning-delta":
@@ -51,11 +50,11 @@ export class UsageMeter {
         this.#charsCounted = this.#chars;
         break;
       case "turn-fail":
-        this.#isRefused ||= !this.#isAnswered;
+        this.#isRefused ||= !this.isAnswered;
         return;
       default:
     }
-    this.#isAnswered = true;
+    this.isAnswered = true;
   }
 
   /** Another call follows the current one. */
@@ -64,7 +63,7 @@ export class UsageMeter {
     this.#counted = undefined;
     this.#estimatedInput = undefined;
     this.#chars = this.#charsCounted = 0;
-    this.#isAnswered = this.#isRefused = false;
+    this.isAnswered = this.#isRefused = false;
   }
 
   /** What the calls before the current one used. */
