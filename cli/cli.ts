@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { Fault, logLevels, print, printError, printFault } from "../src/terminal.ts";
 import type { CheckOptions } from "./commands/check.ts";
+import type { Shell } from "./commands/completion.ts";
 import type { DoctorOptions } from "./commands/doctor.ts";
 import type { HealthOptions } from "./commands/health.ts";
 import type { InitOptions } from "./commands/init.ts";
@@ -16,7 +17,6 @@ import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
 import type { TopOptions } from "./commands/top.ts";
 import type { TrustOptions } from "./commands/trust.ts";
-import { shells, type Shell } from "./completion/shells.ts";
 import { nodeProblem } from "./output.ts";
 import { addRecordingCommands } from "./recording-commands.ts";
 import { mostAsked } from "./smoke/scene.ts";
@@ -307,7 +307,7 @@ addRecordingCommands(program, configOption);
 program
   .command("completion")
   .description("print a script by which a shell completes commands, options and names of models")
-  .addArgument(new Argument("<shell>", "the shell").choices(shells))
+  .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish", "powershell"]))
   .addHelpText(
     "after",
     `
@@ -317,16 +317,14 @@ Examples:
   patchbay completion fish > ~/.config/fish/completions/patchbay.fish
   patchbay completion powershell | Out-String | Invoke-Expression`,
   )
-  .action(async (shell: Shell) =>
-    (await import("./commands/completion.ts")).completion(shell, program),
-  );
-// What the scripts ask for the names of models.
-program
-  .command("complete-models", { hidden: true })
-  .action(async () => (await import("./commands/completion.ts")).completeModels());
+  .action(async (shell: Shell) => (await import("./commands/completion.ts")).completion(shell));
 
 try {
-  if (process.argv.length > 2) await program.parseAsync();
+  const [, , first, ...words] = process.argv;
+  // Hidden, and not parsed: its words are those of a command line that is not finished.
+  if (first === "complete")
+    await (await import("./commands/completion.ts")).complete(program, words);
+  else if (first !== undefined) await program.parseAsync();
   else await (await import("./commands/status.ts")).overview();
 } catch (error) {
   if (!(error instanceof Fault)) throw error;

@@ -59,7 +59,7 @@ describe.skipIf(process.platform === "win32")(
         run("check"),
         run("plan", request, "--model", "demo"),
         run("launch", "goose", "--model", "demo"),
-        run("complete-models"),
+        run("complete", "plan", "--model", ""),
       ]);
       const said = `${file}: is not used, since you have not trusted it`;
       for (const { errors } of [check, plan, launch]) expect(errors).toContain(said);

@@ -1,25 +1,47 @@
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 const has = (shell: string): boolean => spawnSync(shell, ["--version"]).error === undefined;
 
-/** What a shell prints for a script of its own. */
-function printed(shell: string, args: readonly string[], script: string): string {
-  const { stdout, stderr } = spawnSync(shell, [...args, script], { encoding: "utf8" });
-  expect(stderr).toBe("");
-  return stdout;
-}
+const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
 
-/** Writes the completion script of a shell, and gives its path. */
-async function scriptOf(terminal: Terminal, shell: string): Promise<string> {
+type Shell = {
+  /** The path of the completion script. */
+  readonly file: string;
+  /** Gives what the shell prints for a script of its own. */
+  readonly printed: (args: readonly string[], script: string) => string;
+};
+
+/** A shell with the completion script of its name, below which `patchbay` is this version and knows three models. */
+async function openShell(terminal: Terminal, shell: string): Promise<Shell> {
   const { code, out } = await terminal.patchbay("completion", shell);
   expect(code).toBe(0);
-  return terminal.write(`completion.${shell}`, out);
+  const file = terminal.write(`completion.${shell}`, out);
+  terminal.configure(
+    'models: { "qwen3:8b": demo/demo, "qwen3:32b": demo/demo, gpt/x: demo/demo, "$(id)": demo/demo }\n',
+  );
+  const env = {
+    ...compileCache,
+    PATH: process.env["PATH"],
+    HOME: terminal.home,
+    PATCHBAY_RUNTIME_DIR: terminal.run,
+  };
+  return {
+    file,
+    printed(args, script) {
+      const options = { encoding: "utf8", cwd: dirname(file), env } as const;
+      const { stdout, stderr } = spawnSync(shell, [...args, script], options);
+      expect(stderr).toBe("");
+      return stdout;
+    },
+  };
 }
 
-const MODELS = String.raw`printf 'qwen3:8b\nqwen3:32b\ngpt/x\n'`;
+const PATCHBAY = `'${process.execPath}' '${cli}'`;
 
 /** What is typed, and all that it may become. */
 const typed: readonly (readonly [string, readonly string[]])[] = [
@@ -35,7 +57,7 @@ const typed: readonly (readonly [string, readonly string[]])[] = [
 describe("completion", { timeout: 60_000 }, () => {
   it.skipIf(!has("bash"))("completes commands, options and names in bash", async () => {
     await using terminal = openTerminal();
-    const file = await scriptOf(terminal, "bash");
+    const { file, printed } = await openShell(terminal, "bash");
     const replies = (line: string): string =>
       `COMP_LINE='${line}' COMP_POINT=${line.length} COMPREPLY=(); _patchbay; echo "\${COMPREPLY[@]}"`;
     const lines: (readonly [string, readonly string[]])[] = [
@@ -47,10 +69,10 @@ describe("completion", { timeout: 60_000 }, () => {
       ["patchbay serve --port ", []],
     ];
     const script = [
-      `source '${file}'; patchbay() { ${MODELS}; }`,
+      `source '${file}'; patchbay() { ${PATCHBAY} "$@"; }`,
       ...lines.map(([line]) => replies(line)),
     ];
-    const out = printed("bash", ["--norc", "-c"], script.join("\n")).split("\n").slice(0, -1);
+    const out = printed(["--norc", "-c"], script.join("\n")).split("\n").slice(0, -1);
     // Files of the machine are whatever they are.
     const offered = out.map((words) =>
       words.split(" ").filter((word) => word !== "" && !/^\/etc\/host(?!s$)/.test(word)),
@@ -60,10 +82,10 @@ describe("completion", { timeout: 60_000 }, () => {
 
   it.skipIf(!has("fish"))("completes the same in fish", async () => {
     await using terminal = openTerminal();
-    const file = await scriptOf(terminal, "fish");
+    const { file, printed } = await openShell(terminal, "fish");
     for (const [line, expected] of typed) {
-      const script = `source '${file}'; function patchbay; ${MODELS}; end; complete -C '${line}'`;
-      const out = printed("fish", ["--no-config", "-c"], script);
+      const script = `source '${file}'; function patchbay; ${PATCHBAY} $argv; end; complete -C '${line}'`;
+      const out = printed(["--no-config", "-c"], script);
       const words = out.split("\n").map((one) => one.split("\t")[0]);
       expect(words).toEqual(expect.arrayContaining([...expected]));
     }
@@ -71,36 +93,43 @@ describe("completion", { timeout: 60_000 }, () => {
 
   it.skipIf(!has("zsh"))("completes the same in zsh", async () => {
     await using terminal = openTerminal();
-    const file = await scriptOf(terminal, "zsh");
+    const { file, printed } = await openShell(terminal, "zsh");
     // At a terminal of its own: a completion that is the only one is written out behind the words.
     const single = typed.filter(([, expected]) => expected.length === 1);
     const script = String.raw`
 zmodload zsh/zpty
 zpty z "TERM=dumb HOME=${terminal.home} zsh -f -i"
-zpty -w z 'unsetopt prompt_sp; PROMPT="P"B"> "; autoload -U compinit; compinit -u -D; source "${file}"; patchbay() { print -l qwen3:8b qwen3:32b gpt/x }'
+zpty -w z 'unsetopt prompt_sp; PROMPT="P"B"> "; autoload -U compinit; compinit -u -D; source "${file}"; patchbay() { ${PATCHBAY} "$@" }'
 zpty -r z out '*PB> *'
 try() { zpty -w -n z "$1"$'\t@@'; zpty -r z out '*@@*'; print -r -- "\${(V)out}"; zpty -w -n z $'\C-u' }
 ${single.map(([line]) => `try '${line}'`).join("\n")}
 zpty -d z`.replaceAll("\\${", "${");
-    const out = printed("zsh", ["-f", "-c"], script).trimEnd().split("\n");
+    const out = printed(["-f", "-c"], script).trimEnd().split("\n");
     for (const [at, [line, [word = ""]]] of single.entries())
       expect(out[at]).toContain(`${line.slice(0, line.lastIndexOf(" "))} ${word} `);
   });
 
-  it("is written for PowerShell with the same commands", async () => {
+  it("completes the same for PowerShell, which passes two quotes for an empty word", async () => {
     await using terminal = openTerminal();
     const { out } = await terminal.patchbay("completion", "powershell");
-    for (const [line] of typed) expect(out).toContain(`'${line.split(" ")[1] ?? ""}`);
-    expect(out).not.toContain("complete-models' =");
+    expect(out).toContain("patchbay complete @words");
+    const { printed } = await openShell(terminal, "bash");
+    const words = (line: string): string[] => printed(["-c"], line).split("\n").slice(0, -1);
+    for (const [line, expected] of typed) {
+      const found = words(`${PATCHBAY} complete ${line.replace("patchbay ", "")}`);
+      expect(found.map((one) => one.split("\t")[0])).toEqual(expected);
+    }
+    expect(words(`${PATCHBAY} complete launch codex -m '""'`)).toHaveLength(3);
+    expect(words(`${PATCHBAY} complete serve --config ''`)).toEqual([":files"]);
   });
 
   it("names the models of gateways that run, and else those of the file here", async () => {
     await using terminal = openTerminal();
     terminal.configure('models: { mine: demo/demo, "*": demo/demo }\n');
-    expect((await terminal.patchbay("complete-models")).out).toBe("mine\n");
+    expect((await terminal.patchbay("complete", "plan", "--model", "")).out).toBe("mine\n");
     const config = join(terminal.home, "other.yaml");
     terminal.write("../other.yaml", "models: { theirs: demo/demo }\n");
     await terminal.serve(["--config", config]);
-    expect((await terminal.patchbay("complete-models")).out).toBe("theirs\n");
+    expect((await terminal.patchbay("complete", "plan", "--model", "")).out).toBe("theirs\n");
   });
 });

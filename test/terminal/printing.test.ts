@@ -104,7 +104,7 @@ describe.skipIf(process.platform === "win32")("what commands print", { timeout: 
       expectJson(values.out);
     }
     expectHarmless(await terminal.patchbay("bundle", "bad-1", "--preview"));
-    expectHarmless(await terminal.patchbay("complete-models"));
+    expectHarmless(await terminal.patchbay("complete", "plan", "--model", ""));
     for (const more of [[], ["--json"]]) {
       const top = terminal.start(["top", ...more]);
       const [line] = await firstLines(top.stdout, 1);
