@@ -2,10 +2,7 @@
 
 export type { ModelRequest } from "./agent/adapter.ts";
 export { upstreamAdapter, type AdapterParts } from "./agent/adapters/upstream.ts";
-export { chat } from "./dialects/chat/chat.ts";
-export { messages } from "./dialects/messages/messages.ts";
 export { builtinDialects, type UpstreamEntry } from "./dialects/registry.ts";
-export { responses } from "./dialects/responses/responses.ts";
 export { bodyReader } from "./dialects/shared/body.ts";
 export { openPlatform } from "./gateway/platform.ts";
 export { disclosureFor } from "./gateway/fold/settings.ts";
@@ -37,12 +34,13 @@ export { openaiResponses } from "./profiles/openai.ts";
 export { qwen } from "./profiles/qwen.ts";
 export { errorsIn } from "./schema/check.ts";
 export { folding } from "./stream/fold.ts";
+export { normalizeStream } from "./stream/normalize.ts";
 export { sseReader } from "./stream/sse.ts";
 export { append } from "./turn/append.ts";
 export type { Clock } from "./turn/clock.ts";
 export { isLossy, type Decision } from "./turn/decision.ts";
-export type { Usage } from "./turn/event.ts";
-export { clientName, type ClientName } from "./turn/names.ts";
+export type { TurnEvent, Usage } from "./turn/event.ts";
+export { clientName, type ClientName, type UpstreamName } from "./turn/names.ts";
 export type { Profile, ToolChoiceForm } from "./turn/profile.ts";
 export type { OutputMode } from "./turn/rules.ts";
 export type { Tenant } from "./turn/tenant.ts";

@@ -1,10 +1,9 @@
 import { environment, Fault, print, printFault, printJson } from "../../src/terminal.ts";
 import { aligned, exitCode } from "../output.ts";
 import { chooseGateway } from "../gateways.ts";
-import { Unreachable } from "../smoke/ask.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
-import { type Answer, look, type Look, type Report } from "../smoke/look.ts";
-import type { SeenCall } from "../smoke/seen.ts";
+import { type Answer, look, type Look, type Report, Unreachable } from "../smoke/look.ts";
+import type { SeenCall } from "../smoke/clients.ts";
 import { configurationText, localStatuses } from "./status.ts";
 
 export type SmokeOptions = Omit<Look, "key"> & {

@@ -23,8 +23,7 @@ import {
   version,
 } from "../../src/terminal.ts";
 import { loadConfig, type Origin } from "../../src/configuration.ts";
-import { firstModel } from "../smoke/ask.ts";
-import { look } from "../smoke/look.ts";
+import { firstModel, look } from "../smoke/look.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
 import { environmentChecks, examine } from "./examine.ts";
 import { planProbe, runProbe } from "./probe.ts";

@@ -1,9 +1,218 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { clients } from "./clients.ts";
+import { AnswerReading, type AnswerSummary, clients } from "./clients.ts";
+import type { Door } from "./scene.ts";
 
 it("looks at every door there is", () => {
   expect(clients.map(({ door, path }) => [door, path])).toEqual(
     builtinDialects.doors.map(({ name, door }) => [name, door.routes[0]]),
   );
+});
+
+/** A frame, as text or as a value, or a comment. */
+type Piece = string | object | { readonly comment: string };
+
+function readStream(door: Door, pieces: readonly Piece[]): AnswerSummary {
+  const reading = new AnswerReading(door);
+  for (const piece of pieces)
+    if (typeof piece === "string") reading.frame(piece, undefined, false);
+    else if ("comment" in piece) reading.comment(piece.comment);
+    else
+      reading.frame(JSON.stringify(piece), "type" in piece ? String(piece.type) : undefined, false);
+  return reading.end();
+}
+
+function readWhole(door: Door, body: object): AnswerSummary {
+  const reading = new AnswerReading(door);
+  reading.whole(JSON.stringify(body), undefined);
+  return reading.end();
+}
+
+const comment: Piece = {
+  comment: '{"tool_call_count":2,"tool_call_truncated":false,"stop_after_tools_mode":"burst"}',
+};
+const figures = { count: 2, truncated: false, mode: "burst" };
+const calls = [
+  { id: "c1", name: "a", arguments: '{"x":1}' },
+  { id: "c2", name: "b", arguments: "{}" },
+];
+const done = "[DONE]";
+
+describe("a chat stream", () => {
+  const delta = (fields: object, finish: string | null = null): Piece => ({
+    choices: [{ index: 0, delta: fields, finish_reason: finish }],
+  });
+  const fragment = (index: number, of: object, id?: string): Piece =>
+    delta({ tool_calls: [{ index, ...(id !== undefined && { id }), function: of }] });
+  const role = delta({ role: "assistant" });
+  const finish = delta({}, "tool_calls");
+  const usage: Piece = { choices: [], usage: { total_tokens: 3 } };
+  const first = fragment(0, { name: "a", arguments: '{"x"' }, "c1");
+  const second = fragment(1, { name: "b", arguments: "{}" }, "c2");
+  const rest = fragment(0, { arguments: ":1}" });
+  const good = [role, first, rest, second, finish, comment, usage, done];
+
+  it("is read with its calls, its end and its figures", () => {
+    const expected = { calls, text: "", finish: "tool_calls", figures, problems: [] };
+    expect(readStream("chat", good)).toEqual(expected);
+  });
+
+  const error: Piece = { error: { code: "upstream.cut", message: "It broke off." } };
+  const wrongs: [string, Piece[]][] = [
+    ["the stream ends without [DONE]", good.slice(0, -1)],
+    ["something follows [DONE]", [...good, usage]],
+    ["something is said before the role", [first, second, finish, comment, done]],
+    ["something is said after the finish", [role, first, finish, comment, second, done]],
+    ["the finish comes more than once", [role, first, finish, finish, comment, done]],
+    ["the statistics comment comes before the finish", [role, first, comment, finish, done]],
+    ["the statistics comment comes after the usage", [role, first, finish, usage, comment, done]],
+    ["the statistics comment comes twice", [role, first, finish, comment, comment, done]],
+    ["the statistics comment comes after [DONE]", [role, first, finish, done, comment]],
+    ["a call has index 1 where 0 is next", [role, second, finish, comment, done]],
+    [
+      "call 0 changes its id or name",
+      [role, first, fragment(0, { arguments: "" }, "c9"), finish, comment, done],
+    ],
+    ["a frame is not JSON", [role, "{", finish, done]],
+    ["the stream failed: upstream.cut: It broke off.", [role, first, error, done]],
+  ];
+  it.each(wrongs)("is wrong where %s", (problem, pieces) => {
+    expect(readStream("chat", pieces).problems).toEqual([problem]);
+  });
+
+  it("takes other comments for nothing", () => {
+    const alive: Piece = { comment: "keep-alive" };
+    expect(readStream("chat", [alive, ...good.slice(0, -1), alive, done]).problems).toEqual([]);
+  });
+});
+
+describe("a whole chat answer", () => {
+  it("is read with its calls, and content that is null is no text", () => {
+    const tool_calls = calls.map(({ id, ...called }) => ({
+      id,
+      type: "function",
+      function: called,
+    }));
+    const message = { role: "assistant", content: null, tool_calls };
+    expect(readWhole("chat", { choices: [{ message, finish_reason: "tool_calls" }] })).toEqual({
+      calls,
+      text: "",
+      finish: "tool_calls",
+      figures: undefined,
+      problems: [],
+    });
+  });
+
+  it.each(["chat", "responses", "messages"] as const)("is wrong without content: %s", (door) => {
+    const { problems } = readWhole(door, { status: "completed" });
+    expect(problems).toEqual([expect.stringMatching(/^the answer cannot be read: ./)]);
+  });
+});
+
+describe("a Responses stream", () => {
+  type Event = Readonly<Record<string, unknown>>;
+  const call = { type: "function_call", id: "fc1", call_id: "c1", name: "a", arguments: "{}" };
+  const text = {
+    type: "message",
+    id: "m1",
+    role: "assistant",
+    content: [{ type: "output_text", text: "Hi" }],
+  };
+  const created: Event = { type: "response.created", response: { id: "r", output: [] } };
+  const item: Event = { type: "response.output_item.added", item: { ...call, arguments: "" } };
+  const closed: Event = { type: "response.output_item.done", item: call };
+  const over: Event = {
+    type: "response.completed",
+    response: { id: "r", status: "completed", output: [call] },
+  };
+  const numbered = (...events: readonly Event[]): Event[] =>
+    events.map((event, at) => ({ sequence_number: at, ...event }));
+
+  it("is read with its calls, its end and its figures", () => {
+    const added: Event = { type: "response.output_item.added", item: text };
+    const ended: Event = { type: "response.output_item.done", item: text };
+    const last = { ...over, response: { id: "r", status: "completed", output: [text, call] } };
+    const stream = [...numbered(created, added, ended, item, closed, last), comment, done];
+    expect(readStream("responses", stream)).toEqual({
+      calls: [{ id: "c1", name: "a", arguments: "{}" }],
+      text: "Hi",
+      finish: "completed",
+      figures,
+      problems: [],
+    });
+  });
+
+  const other = { id: "r", status: "completed", output: [] };
+  const error = { type: "error", code: "upstream.cut", message: "It broke off." };
+  const wrongs: [string, Piece[]][] = [
+    ["the stream ends without [DONE]", numbered(created, item, closed, over)],
+    ["something follows [DONE]", [...numbered(created, item, closed, over), done, done]],
+    ["an event follows the terminal", [...numbered(item, closed, over, { type: "x" }), done]],
+    [
+      "sequence number 9 stands where 1 is next",
+      [...numbered(item, { ...closed, sequence_number: 9 }, over), done],
+    ],
+    ["item fc1 is done and was never added", [...numbered(created, closed, over), done]],
+    [
+      "the response at the end has other calls than the stream",
+      [...numbered(item, closed, { ...over, response: other }), done],
+    ],
+    ["the stream failed: upstream.cut: It broke off.", [...numbered(item, closed, error), done]],
+    [
+      "the statistics comment comes before the finish",
+      [...numbered(item), comment, ...numbered(item, closed, over).slice(1), done],
+    ],
+    ["the statistics comment comes after [DONE]", [...numbered(item, closed, over), done, comment]],
+  ];
+  it.each(wrongs)("is wrong where %s", (problem, pieces) => {
+    expect(readStream("responses", pieces).problems).toEqual([problem]);
+  });
+
+  it("is wrong without a terminal event", () => {
+    const { problems } = readStream("responses", [...numbered(created, item, closed), done]);
+    expect(problems).toEqual([expect.stringMatching(/^the answer cannot be read: ./)]);
+  });
+});
+
+describe("a Messages stream", () => {
+  const start: Piece = {
+    type: "message_start",
+    message: { id: "m", role: "assistant", content: [] },
+  };
+  const begin = (index: number): Piece => ({
+    type: "content_block_start",
+    index,
+    content_block: { type: "tool_use", id: "c1", name: "a", input: {} },
+  });
+  const delta = (index: number): Piece => ({
+    type: "content_block_delta",
+    index,
+    delta: { type: "input_json_delta", partial_json: '{"x":1}' },
+  });
+  const stop: Piece = { type: "content_block_stop", index: 0 };
+  const finish: Piece = { type: "message_delta", delta: { stop_reason: "tool_use" } };
+  const over: Piece = { type: "message_stop" };
+
+  it("is read with its calls, its end and its figures", () => {
+    const stream = [start, begin(0), delta(0), stop, finish, comment, over];
+    const expected = {
+      calls: calls.slice(0, 1),
+      text: "",
+      finish: "tool_use",
+      figures,
+      problems: [],
+    };
+    expect(readStream("messages", stream)).toEqual(expected);
+  });
+
+  const wrongs: [string, Piece[]][] = [
+    ["the stream ends without message_stop", [start, begin(0), delta(0), stop, finish]],
+    ["something follows message_stop", [start, begin(0), delta(0), stop, finish, over, over]],
+    ["a block has index 1 where 0 is next", [start, begin(1), { ...stop, index: 1 }, finish, over]],
+    ["a delta is of no open block", [start, begin(0), stop, delta(0), finish, over]],
+    ["a block ends that is not open", [start, begin(0), stop, stop, finish, over]],
+  ];
+  it.each(wrongs)("is wrong where %s", (problem, pieces) => {
+    expect(readStream("messages", pieces).problems).toContain(problem);
+  });
 });

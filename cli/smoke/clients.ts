@@ -1,16 +1,303 @@
-/** A minimal client for every door, for `patchbay smoke`. */
+/** Clients of `patchbay smoke`, one per door: each reads answers by the reader of its dialect, and is stricter about streams. */
 
-import type { DialectName } from "../../src/terminal.ts";
-import { chatClient } from "./chat.ts";
-import { messagesClient } from "./messages.ts";
-import { responsesClient } from "./responses.ts";
-import type { SmokeClient } from "./seen.ts";
+import {
+  builtinDialects,
+  folding,
+  normalizeStream,
+  type TurnEvent,
+  type UpstreamName,
+} from "../../src/inspection.ts";
+import {
+  type Fields,
+  type Item,
+  fieldsIn,
+  fieldsOf,
+  filledText,
+  listOf,
+  numberOf,
+} from "../../src/terminal.ts";
+import { type Door, tool } from "./scene.ts";
 
-/** One for every door that a gateway has by itself. */
-export const clients: readonly SmokeClient[] = [chatClient, responsesClient, messagesClient];
+export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
-export function clientOf(door: DialectName): SmokeClient {
-  const client = clients.find((one) => one.door === door);
-  if (client === undefined) throw new Error(`nobody here speaks ${door}`);
-  return client;
+/** The gateway's own count of a turn's calls, sent beside the answer. */
+export type Figures = {
+  readonly count: number;
+  readonly truncated: boolean;
+  readonly mode: string;
+};
+
+/** One answer, as its client read it. */
+export type AnswerSummary = {
+  readonly calls: readonly SeenCall[];
+  readonly text: string;
+  /** The reason why it ended, in the words of its dialect. */
+  readonly finish: string;
+  readonly figures: Figures | undefined;
+  readonly problems: readonly string[];
+};
+
+type Client = {
+  /** The fields of a request beside its model. */
+  body(prompt: string, stream: boolean): Fields;
+  /** The reason why an answer ended, in a whole answer or in an event; undefined if the event has none. */
+  finishIn(fields: Fields): unknown;
+  /** The reason of an answer with calls. */
+  readonly finish: string;
+  /** True if a whole answer with calls has no text beside them. */
+  readonly callsAlone: boolean;
+  /** The last frame of a stream: its data, or the type of its event. */
+  readonly end: string;
+  /** Finds what a strict client rejects in a stream, event by event. */
+  strict(): (event: Fields, hasFinished: boolean) => Iterable<string>;
+};
+
+const json = (value: unknown): string => String(JSON.stringify(value));
+const firstOf = (list: unknown): Fields => fieldsOf(listOf(list)?.[0]) ?? {};
+
+const table: Readonly<Record<Door, Client>> = {
+  chat: {
+    body: (prompt, stream) => ({
+      stream,
+      ...(stream && { stream_options: { include_usage: true } }),
+      messages: [{ role: "user", content: prompt }],
+      tools: [{ type: "function", function: tool }],
+    }),
+    finishIn: ({ choices }) => firstOf(choices).finish_reason,
+    finish: "tool_calls",
+    callsAlone: true,
+    end: "[DONE]",
+    strict() {
+      const calls: { id: string; name: string }[] = [];
+      let hasRole = false;
+      return function* ({ choices }, hasFinished) {
+        const delta = fieldsOf(firstOf(choices).delta) ?? {};
+        const fragments = (listOf(delta.tool_calls) ?? []).map((one) => fieldsOf(one) ?? {});
+        const isSaying = fragments.length > 0 || filledText(delta.content) !== undefined;
+        if (hasFinished && isSaying) yield "something is said after the finish";
+        hasRole ||= delta.role !== undefined;
+        if (isSaying && !hasRole) yield "something is said before the role";
+        for (const { index, id, function: called } of fragments) {
+          const known = calls[numberOf(index) ?? -1];
+          const name = filledText(fieldsOf(called)?.name);
+          if (known === undefined) {
+            if (index !== calls.length)
+              yield `a call has index ${json(index)} where ${calls.length} is next`;
+            calls.push({ id: filledText(id) ?? "", name: name ?? "" });
+          } else if (
+            (filledText(id) ?? known.id) !== known.id ||
+            (name ?? known.name) !== known.name
+          )
+            yield `call ${json(index)} changes its id or name`;
+        }
+      };
+    },
+  },
+  responses: {
+    body: (prompt, stream) => ({
+      stream,
+      store: false,
+      input: prompt,
+      tools: [{ type: "function", ...tool }],
+    }),
+    finishIn: ({ type, response, status }) =>
+      type === undefined || /^response\.(?:completed|incomplete|failed)$/.test(String(type))
+        ? (fieldsOf(response)?.status ?? status)
+        : undefined,
+    finish: "completed",
+    callsAlone: false,
+    end: "[DONE]",
+    strict() {
+      const added = new Set<unknown>();
+      const closed: SeenCall[] = [];
+      let next = 0;
+      return function* ({ type, item, response, sequence_number: number }, hasFinished) {
+        if (hasFinished) yield "an event follows the terminal";
+        if (number !== next) yield `sequence number ${json(number)} stands where ${next} is next`;
+        next++;
+        const { id } = fieldsOf(item) ?? {};
+        if (type === "response.output_item.added") added.add(id);
+        if (type === "response.output_item.done") {
+          if (!added.has(id)) yield `item ${String(id)} is done and was never added`;
+          closed.push(...callsIn([item]));
+        }
+        const output = listOf(fieldsOf(response)?.output);
+        if (type === "response.completed" && json(callsIn(output ?? [])) !== json(closed))
+          yield "the response at the end has other calls than the stream";
+      };
+    },
+  },
+  messages: {
+    body: (prompt, stream) => ({
+      stream,
+      max_tokens: 4096,
+      messages: [{ role: "user", content: prompt }],
+      tools: [{ name: tool.name, description: tool.description, input_schema: tool.parameters }],
+    }),
+    finishIn: ({ delta, stop_reason }) => fieldsOf(delta)?.stop_reason ?? stop_reason,
+    finish: "tool_use",
+    callsAlone: false,
+    end: "message_stop",
+    strict() {
+      let blocks = 0;
+      let isOpen = false;
+      let hasStarted = false;
+      return function* ({ type, index }) {
+        const isStart = type === "message_start";
+        if (!isStart && !hasStarted) yield "something is said before message_start";
+        if (isStart && hasStarted) yield "message_start comes twice";
+        hasStarted ||= isStart;
+        if (type === "content_block_start") {
+          if (isOpen) yield "a block begins within another";
+          if (index !== blocks) yield `a block has index ${json(index)} where ${blocks} is next`;
+          blocks++;
+          isOpen = true;
+        } else if (type === "content_block_delta") {
+          if (!isOpen || index !== blocks - 1) yield "a delta is of no open block";
+        } else if (type === "content_block_stop") {
+          if (!isOpen) yield "a block ends that is not open";
+          isOpen = false;
+        }
+      };
+    },
+  },
+};
+
+const callsIn = (items: readonly unknown[]): SeenCall[] =>
+  items.flatMap((one) => {
+    const { type, call_id: id, name, arguments: input } = fieldsOf(one) ?? {};
+    return type === "function_call"
+      ? [{ id: String(id), name: String(name), arguments: String(input) }]
+      : [];
+  });
+
+/** The clients with the paths of their doors. */
+export const clients = builtinDialects.doors.flatMap(({ name, door }) =>
+  Object.hasOwn(table, name) ? [{ door: name as Door, path: door.routes[0] ?? "" }] : [],
+);
+
+export const clientOf = (door: Door): Client => table[door];
+
+/** Reads one answer, which comes as a stream or whole. */
+export class AnswerReading {
+  readonly #client: Client;
+  readonly #reader;
+  readonly #normalized = normalizeStream<UpstreamName>();
+  readonly #folded = folding<UpstreamName>();
+  readonly #strict;
+  /** Each is listed once, however often it is met. */
+  readonly #problems = new Set<string>();
+  readonly #finishes: string[] = [];
+  #figures: Figures | undefined;
+  #hasUsage = false;
+  #hasFailed = false;
+  #isOver = false;
+
+  constructor(door: Door) {
+    this.#client = clientOf(door);
+    this.#strict = this.#client.strict();
+    const dialect = builtinDialects.upstreams.find(({ name }) => name === door);
+    // No id is made up: a call without one is a problem.
+    this.#reader = dialect?.upstream.readEvents({ newId: () => "", frames: false });
+  }
+
+  readonly #each = (event: TurnEvent<UpstreamName>): void =>
+    this.#normalized.each(event, (next) => void this.#folded.each(next));
+
+  whole(text: string, figures: Figures | undefined): void {
+    this.#figures = figures;
+    this.#reader?.whole(text, this.#each);
+    this.#finish(fieldsIn(text) ?? {});
+    this.#isOver = true;
+  }
+
+  comment(text: string): void {
+    const figures = figuresIn(text);
+    if (figures === undefined) return;
+    const { end } = this.#client;
+    if (this.#figures !== undefined) this.#problems.add("the statistics comment comes twice");
+    if (this.#finishes.length === 0)
+      this.#problems.add("the statistics comment comes before the finish");
+    if (this.#hasUsage) this.#problems.add("the statistics comment comes after the usage");
+    if (this.#isOver) this.#problems.add(`the statistics comment comes after ${end}`);
+    this.#figures = figures;
+  }
+
+  frame(data: string, name: string | undefined, partial: boolean): void {
+    const { end } = this.#client;
+    if (partial) return void this.#problems.add("the stream broke off within a frame");
+    if (this.#isOver) return void this.#problems.add(`something follows ${end}`);
+    const event = data === end ? {} : fieldsIn(data);
+    if (event === undefined) return void this.#problems.add("a frame is not JSON");
+    this.#reader?.frame(data, name, partial, this.#each);
+    this.#isOver = data === end;
+    if (this.#isOver) return;
+    const { type, error, choices, usage } = event;
+    this.#isOver = type === end;
+    this.#hasFailed ||= type === "error" || fieldsOf(error) !== undefined;
+    if (this.#hasFailed && (type === "error" || error !== undefined))
+      return void this.#problems.add(`the stream failed: ${errorText(event)}`);
+    for (const problem of this.#strict(event, this.#finishes.length > 0))
+      this.#problems.add(problem);
+    this.#finish(event);
+    this.#hasUsage ||= fieldsOf(usage) !== undefined && listOf(choices)?.length === 0;
+  }
+
+  #finish(fields: Fields): void {
+    const finish = filledText(this.#client.finishIn(fields));
+    if (finish === undefined) return;
+    if (this.#finishes.push(finish) > 1) this.#problems.add("the finish comes more than once");
+  }
+
+  /** `broken`: the reason why no more came. */
+  end(broken?: string): AnswerSummary {
+    if (this.#reader?.done() === false) this.#reader.end?.(this.#each);
+    this.#normalized.end?.((event) => void this.#folded.each(event));
+    const { choices, fault } = this.#folded.answer();
+    const items = choices[0]?.items ?? [];
+    if (!this.#isOver) this.#problems.add(`the stream ends without ${this.#client.end}`);
+    else if (fault !== undefined && !this.#hasFailed)
+      this.#problems.add(`the answer cannot be read: ${fault.message}`);
+    return {
+      calls: items.flatMap((item) =>
+        item.type === "call" ? [{ id: item.id, name: item.name, arguments: item.input }] : [],
+      ),
+      text: items.map(textOf).join(""),
+      finish: this.#finishes[0] ?? "",
+      figures: this.#figures,
+      problems: [...(broken === undefined ? [] : [broken]), ...this.#problems],
+    };
+  }
+}
+
+const textOf = (item: Item<UpstreamName>): string =>
+  item.type !== "message"
+    ? ""
+    : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** The figures in the head of a whole answer. */
+export function figuresInHead(head: Headers): Figures | undefined {
+  const count = head.get("x-codex-tool-call-count");
+  const truncated = head.get("x-codex-tool-call-truncated");
+  const mode = head.get("x-codex-stop-after-tools-mode");
+  if (count === null || !/^\d+$/.test(count) || mode === null) return undefined;
+  if (truncated !== "true" && truncated !== "false") return undefined;
+  return { count: Number(count), truncated: truncated === "true", mode };
+}
+
+/** The figures in a comment of a stream; other comments only keep a connection alive. */
+function figuresIn(comment: string): Figures | undefined {
+  const fields = fieldsIn(comment);
+  const count = numberOf(fields?.tool_call_count);
+  const mode = filledText(fields?.stop_after_tools_mode);
+  const truncated = fields?.tool_call_truncated;
+  if (count === undefined || mode === undefined || typeof truncated !== "boolean") return undefined;
+  return { count, truncated, mode };
+}
+
+/** The message of an error body, or of an error in a stream. */
+export function errorText(fields: Fields | undefined): string {
+  const inner = fieldsOf(fields?.error) ?? fields;
+  const words = [filledText(inner?.code), filledText(inner?.message) ?? filledText(fields?.error)];
+  return words.filter((word) => word !== undefined).join(": ") || "no reason was given";
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { blocksIn, disagreements, problemsIn } from "./judge.ts";
 import type { Scene } from "./scene.ts";
-import type { AnswerSummary } from "./seen.ts";
+import type { AnswerSummary } from "./clients.ts";
 
 const call = (id: string, city: string) => ({
   id,

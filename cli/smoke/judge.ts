@@ -1,8 +1,7 @@
 import { errorsIn } from "../../src/inspection.ts";
 import { jsonOf } from "../../src/terminal.ts";
-import { clientOf } from "./clients.ts";
-import { schema, sceneName, type Scene } from "./scene.ts";
-import type { AnswerSummary, SeenCall } from "./seen.ts";
+import { type AnswerSummary, clientOf, type SeenCall } from "./clients.ts";
+import { sceneName, tool, type Scene } from "./scene.ts";
 
 /** How many calls an answer must have. */
 export type Bounds = { readonly least: number; readonly most: number };
@@ -51,7 +50,7 @@ export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
     else if (ids.has(id)) yield `call ${at} has the id of an earlier one, ${id}`;
     ids.add(id);
     if (name !== "get_weather") yield `call ${at} is for \`${name}\`, which was not declared`;
-    if (errorsIn(jsonOf(input) ?? null, schema, input.length)?.length !== 0)
+    if (errorsIn(jsonOf(input) ?? null, tool.parameters, input.length)?.length !== 0)
       yield `the arguments of call ${at} do not fit the declared schema: ${input.slice(0, 80)}`;
   }
 }
