@@ -13,7 +13,7 @@ import {
 } from "../../src/terminal.ts";
 import { findingLine, loadConfig, trustConfig } from "../../src/configuration.ts";
 import { agentChecks } from "../doctor/agents.ts";
-import { countOutcomes, problemsFirst, wordsOfFault } from "../doctor/check.ts";
+import { check, countOutcomes, problemsFirst, wordsOfFault } from "../doctor/check.ts";
 import {
   type Examiner,
   findWithLeftovers,
@@ -104,8 +104,9 @@ async function probing(
     return { checks: probe.checks, done: { probe, written } };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const about = { group: "models", id: "probe.model", subject: model ?? "models" } as const;
-    return { checks: [{ ...about, outcome: "wrong", ...wordsOfFault(error) }] };
+    return {
+      checks: [check("probe.model", model ?? "models", "wrong", ...wordsOfFault(error))],
+    };
   }
 }
 

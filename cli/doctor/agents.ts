@@ -6,6 +6,7 @@ import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Agent } from "../launch/agent.ts";
 import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
 import { agents } from "../launch/agents.ts";
+import { check } from "./check.ts";
 
 /** One place where an agent is told an address of this machine. */
 type NamedAddress = {
@@ -23,93 +24,62 @@ type AgentPlace = {
   readonly directory: string;
 };
 
-/** Where an agent reads settings from beside the file that `launch --keep` knows of, and by which variables. */
-type Sources = {
-  readonly files: (place: AgentPlace) => readonly string[];
-  readonly variables: readonly string[];
+/**
+ * Where an agent reads settings from beside the file that `launch --keep` changes: files below the
+ * home (`~/`), the configuration (`config/`), the data (`data/`) and the current folder (`./`), and
+ * variables. From their documentation and sources, read 2026-11.
+ */
+const sources: Readonly<Record<string, readonly string[]>> = {
+  codex: ["$OPENAI_BASE_URL"],
+  claude: ["./.claude/settings.json", "./.claude/settings.local.json", "$ANTHROPIC_BASE_URL"],
+  opencode: [
+    ...["config/opencode/opencode.json", "./opencode.json"],
+    ...["config/opencode/opencode.jsonc", "./opencode.jsonc"],
+  ],
+  qwen: [
+    ...["~/.qwen/settings.json", "~/.qwen/.env", "./.qwen/settings.json", "./.qwen/.env"],
+    "$OPENAI_BASE_URL",
+  ],
+  cline: ["~/.cline/data/settings/providers.json"],
+  continue: ["~/.continue/config.yaml", "~/.continue/config.json"],
+  aider: [
+    ...["~/.aider.conf.yml", "~/.env", "./.aider.conf.yml", "./.env"],
+    ...["$OPENAI_API_BASE", "$AIDER_OPENAI_API_BASE"],
+  ],
+  goose: ["config/goose/config.yaml", "$OPENAI_HOST", "$OPENAI_BASE_URL"],
+  crush: ["config/crush/crush.json", "data/crush/crush.json", "./crush.json", "./.crush.json"],
 };
 
-const config = ({ env, home }: AgentPlace, ...path: readonly string[]): string =>
-  join(env["XDG_CONFIG_HOME"] || join(home, ".config"), ...path);
+const foldersOf = ({ env, home, directory }: AgentPlace) => ({
+  "~": home,
+  config: env["XDG_CONFIG_HOME"] || join(home, ".config"),
+  data: env["XDG_DATA_HOME"] || join(home, ".local", "share"),
+  ".": directory,
+});
 
-/** By the names that `launch` has for them. From their documentation and sources, read 2026-11. */
-const sources: Readonly<Record<string, Sources>> = {
-  codex: {
-    files: () => [],
-    variables: ["OPENAI_BASE_URL"],
-  },
-  claude: {
-    files: ({ directory }) => [
-      join(directory, ".claude", "settings.json"),
-      join(directory, ".claude", "settings.local.json"),
-    ],
-    variables: ["ANTHROPIC_BASE_URL"],
-  },
-  opencode: {
-    files: (place) =>
-      ["opencode.json", "opencode.jsonc"].flatMap((name) => [
-        config(place, "opencode", name),
-        join(place.directory, name),
-      ]),
-    variables: [],
-  },
-  qwen: {
-    files: ({ home, directory }) =>
-      [home, directory].flatMap((folder) => [
-        join(folder, ".qwen", "settings.json"),
-        join(folder, ".qwen", ".env"),
-      ]),
-    variables: ["OPENAI_BASE_URL"],
-  },
-  cline: {
-    files: ({ home }) => [join(home, ".cline", "data", "settings", "providers.json")],
-    variables: [],
-  },
-  continue: {
-    files: ({ home }) =>
-      ["config.yaml", "config.json"].map((name) => join(home, ".continue", name)),
-    variables: [],
-  },
-  aider: {
-    files: ({ home, directory }) =>
-      [home, directory].flatMap((folder) => [
-        join(folder, ".aider.conf.yml"),
-        join(folder, ".env"),
-      ]),
-    variables: ["OPENAI_API_BASE", "AIDER_OPENAI_API_BASE"],
-  },
-  goose: {
-    files: (place) => [config(place, "goose", "config.yaml")],
-    variables: ["OPENAI_HOST", "OPENAI_BASE_URL"],
-  },
-  crush: {
-    files: (place) => [
-      config(place, "crush", "crush.json"),
-      join(
-        place.env["XDG_DATA_HOME"] || join(place.home, ".local", "share"),
-        "crush",
-        "crush.json",
-      ),
-      join(place.directory, "crush.json"),
-      join(place.directory, ".crush.json"),
-    ],
-    variables: [],
-  },
-};
-
-/** Every address of this machine that an agent is told to ask models at. */
+/** The addresses of this machine at which an agent's settings have it ask models. */
 function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
-  const { files, variables } = sources[agent.name] ?? { files: () => [], variables: [] };
+  const named = sources[agent.name] ?? [];
+  const folders = foldersOf(place);
   const kept = agent.keeping?.file(place);
-  const all = new Set([...(kept === undefined ? [] : [kept]), ...files(place)]);
-  const keptBy = stateFolder(place.env) === undefined ? undefined : journalOf(agent, place);
-  const undoIn = (file: string): string | undefined =>
-    keptBy?.file === file ? `patchbay launch ${agent.name} --restore` : undefined;
-  const named = variables.flatMap((name) => {
-    const origin = localOrigin(place.env[name] ?? "");
-    return origin === undefined ? [] : [{ place: name, origin }];
+  const files = named.flatMap((one) => {
+    const [folder = "", ...path] = one.split("/");
+    return folder in folders ? [join(folders[folder as keyof typeof folders], ...path)] : [];
   });
-  return [...[...all].flatMap((file) => addressesIn(file, undoIn(file))), ...named];
+  const keptBy = stateFolder(place.env) === undefined ? undefined : journalOf(agent, place);
+  return [
+    ...[...new Set([kept ?? [], files].flat())].flatMap((file) =>
+      addressesIn(
+        file,
+        keptBy?.file === file ? `patchbay launch ${agent.name} --restore` : undefined,
+      ),
+    ),
+    ...named.flatMap((one) => {
+      const variable = one.slice(1);
+      const origin = one.startsWith("$") ? localOrigin(place.env[variable] ?? "") : undefined;
+      return origin === undefined ? [] : [{ place: variable, origin }];
+    }),
+  ];
 }
 
 const journalOf = ({ name }: Agent, { env }: AgentPlace): Journal | undefined =>
@@ -148,64 +118,51 @@ function localOrigin(address: string): string | undefined {
     : undefined;
 }
 
-/** One check for each address that an agent is sent to, or one that says that there is none. */
+/** One check for each address that an agent uses, or one that says that there is none. */
 export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
   const path = place.env["PATH"] ?? place.env["Path"] ?? "";
   const there = agents.filter(({ commands }) =>
     commands.some((command) => onPath(command, path) !== undefined),
   );
-  const checks = await Promise.all(
-    there.map(async (agent): Promise<Check[]> => {
-      const { name, title } = agent;
-      const addresses = addressesOf(agent, place);
-      const subject = title;
-      if (addresses.length === 0) {
-        const evidence = "is on PATH, and its settings name no address of this machine";
-        const remedy = `To have it ask this gateway: patchbay launch ${name}`;
-        const outcome = "note";
-        return [{ group: "agents", id: "agent.address", subject, outcome, evidence, remedy }];
-      }
-      return Promise.all(addresses.map((address) => addressCheck(subject, address)));
-    }),
-  );
-  return checks.flat();
+  const checks = there.flatMap((agent): (Check | Promise<Check>)[] => {
+    const { name, title } = agent;
+    const addresses = addressesOf(agent, place);
+    if (addresses.length > 0) return addresses.map((address) => addressCheck(title, address));
+    const evidence = "is on PATH, and its settings name no address of this machine";
+    const remedy = `To have it ask this gateway: patchbay launch ${name}`;
+    return [check("agent.address", title, "note", evidence, remedy)];
+  });
+  return Promise.all(checks);
 }
 
-type Who = "somebody" | "nobody" | "silence";
+/** The outcome of a connection to an address. */
+const found = {
+  connected: ["ok", "where a server listens"],
+  refused: ["wrong", "where nothing listens"],
+  silent: ["unknown", "which neither answers nor refuses"],
+} as const;
 
-const found: Readonly<Record<Who, Pick<Check, "outcome" | "evidence">>> = {
-  somebody: { outcome: "ok", evidence: "where somebody listens" },
-  nobody: { outcome: "wrong", evidence: "where nothing listens" },
-  silence: { outcome: "unknown", evidence: "which neither answers nor refuses" },
-};
-
-async function addressCheck(subject: string, address: NamedAddress): Promise<Check> {
+async function addressCheck(title: string, address: NamedAddress): Promise<Check> {
   const { place, origin, undo } = address;
-  const { outcome, evidence } = found[await whoAnswers(new URL(origin))];
+  const [outcome, state] = found[await connectTo(new URL(origin))];
   const undoing = undo === undefined ? `take the address out of ${place}.` : `undo it: ${undo}`;
-  return {
-    group: "agents",
-    id: "agent.address",
-    subject,
-    outcome,
-    evidence: `${place} sends it to ${origin}, ${evidence}`,
-    remedy: outcome === "ok" ? undefined : `Start the gateway there, or ${undoing}`,
-  };
+  const remedy = outcome === "ok" ? undefined : `Start the gateway there, or ${undoing}`;
+  return check("agent.address", title, outcome, `${place} sends it to ${origin}, ${state}`, remedy);
 }
 
-/** On loopback an answer is there at once. */
+/** Loopback answers at once. */
 const PATIENCE_MS = 500;
 
-function whoAnswers({ hostname, port, protocol }: URL): Promise<Who> {
+function connectTo({ hostname, port, protocol }: URL): Promise<keyof typeof found> {
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, "");
     const socket = connect({ host, port: Number(port) || (protocol === "https:" ? 443 : 80) });
-    const settle = (who: Who): void => {
+    const settle = (state: keyof typeof found): void => {
       socket.destroy();
-      resolve(who);
+      resolve(state);
     };
-    socket.setTimeout(PATIENCE_MS, () => settle("silence"));
-    socket.once("connect", () => settle("somebody"));
-    socket.once("error", () => settle("nobody"));
+    socket.setTimeout(PATIENCE_MS, () => settle("silent"));
+    socket.once("connect", () => settle("connected"));
+    socket.once("error", () => settle("refused"));
   });
 }

@@ -1,4 +1,4 @@
-/** Orders and counts checks, and takes their words from messages. */
+/** The checks of `patchbay doctor`: how one is made, how several are ordered, and how messages become checks. */
 
 import {
   groups,
@@ -7,6 +7,29 @@ import {
   type Outcome,
 } from "../../src/observe/console/wire-checks.ts";
 import type { Fault } from "../../src/terminal.ts";
+
+/** The groups by the first word of the ids of their checks. */
+const groupOf = {
+  gateway: "gateway",
+  configuration: "configuration",
+  upstream: "upstreams",
+  model: "models",
+  probe: "models",
+  agent: "agents",
+  machine: "machine",
+} as const satisfies Record<string, Check["group"]>;
+
+export type CheckId = `${keyof typeof groupOf}.${string}`;
+
+/** Makes a check; `remedy` is left out if nothing has to be done. */
+export function check(
+  id: CheckId,
+  subject: string,
+  ...[outcome, evidence, remedy]: readonly [Outcome, evidence: string, remedy?: string | undefined]
+): Check {
+  const word = id.slice(0, id.indexOf(".")) as keyof typeof groupOf;
+  return { group: groupOf[word], id, subject, outcome, evidence, remedy };
+}
 
 /** The worst first, and among equals in the order of the groups. */
 export const problemsFirst = (checks: readonly Check[]): readonly Check[] =>
@@ -22,23 +45,20 @@ export function countOutcomes(checks: readonly Check[]): Readonly<Record<Outcome
   return counts;
 }
 
-type Words = { readonly evidence: string; readonly remedy: string };
+type Words = readonly [evidence: string, remedy: string];
 
-/** A message of the form "What is wrong. What to do." */
+/** The words of a message of the form "What is wrong. What to do." */
 export function wordsOfFault({ message }: Pick<Fault, "message">): Words {
   const [, evidence = message, remedy = "Try again, and see the gateway's log."] =
     /^(.*?[.)!?])\s+(?=[A-Z])(.*)$/s.exec(message) ?? [];
-  return { evidence: evidence.replace(/\.$/, ""), remedy };
+  return [evidence.replace(/\.$/, ""), remedy];
 }
 
-/** A message of the form "what is wrong; what to do". */
+/** The words of a message of the form "what is wrong; what to do". */
 export function wordsOfFinding(line: string): Words {
   const at = line.lastIndexOf("; ");
-  if (at === -1) return { evidence: line, remedy: "Correct it there." };
+  if (at === -1) return [line, "Correct it there."];
   const remedy = line.slice(at + 2);
   const sentence = remedy.charAt(0).toUpperCase() + remedy.slice(1);
-  return {
-    evidence: line.slice(0, at),
-    remedy: /[.!?]$/.test(sentence) ? sentence : `${sentence}.`,
-  };
+  return [line.slice(0, at), /[.!?]$/.test(sentence) ? sentence : `${sentence}.`];
 }

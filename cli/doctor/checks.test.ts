@@ -5,8 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { wordsOfFault, wordsOfFinding } from "./check.ts";
-import { examineConfig } from "./configuration.ts";
-import { digestVariables, environmentChecks, machineChecks } from "./examine.ts";
+import { digestVariables, environmentChecks, examineConfig, machineChecks } from "./examine.ts";
 
 const summary = (checks: readonly Check[]): string[] =>
   checks.map(({ id, outcome }) => `${id} ${outcome}`);
@@ -146,14 +145,14 @@ describe("the environment of a gateway", () => {
 
 describe("words of messages", () => {
   it("are parted into what is wrong and what to do", () => {
-    expect(wordsOfFault({ message: "It is down (503). Wait for v1.2." })).toEqual({
-      evidence: "It is down (503)",
-      remedy: "Wait for v1.2.",
-    });
-    expect(wordsOfFault({ message: "It is down." }).evidence).toBe("It is down");
-    expect(wordsOfFinding("a.yaml:1 x: is no number; write one")).toEqual({
-      evidence: "a.yaml:1 x: is no number",
-      remedy: "Write one.",
-    });
+    expect(wordsOfFault({ message: "It is down (503). Wait for v1.2." })).toEqual([
+      "It is down (503)",
+      "Wait for v1.2.",
+    ]);
+    expect(wordsOfFault({ message: "It is down." })[0]).toBe("It is down");
+    expect(wordsOfFinding("a.yaml:1 x: is no number; write one")).toEqual([
+      "a.yaml:1 x: is no number",
+      "Write one.",
+    ]);
   });
 });

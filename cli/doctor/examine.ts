@@ -1,23 +1,33 @@
-/** All checks that go by the environment of the process that runs the gateway. */
-import { accessSync, constants, statfsSync } from "node:fs";
-import { dirname } from "node:path";
+/** The checks that depend on the environment of the process that runs the gateway. */
+
 import { createHash, randomBytes } from "node:crypto";
+import { accessSync, constants, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Gateway } from "../../src/serving.ts";
 import { type Clock, proxyFor } from "../../src/inspection.ts";
-import { type Config, type Origin, providers } from "../../src/configuration.ts";
+import {
+  type Config,
+  findingLine,
+  keysText,
+  loadConfig,
+  LONGEST,
+  type Origin,
+  providers,
+  readConfigFile,
+} from "../../src/configuration.ts";
 import type { Check, Examination } from "../../src/observe/console/wire-checks.ts";
-import type { Environment } from "../../src/terminal.ts";
-import { examineConfig } from "./configuration.ts";
+import { type Environment, isFields, readText } from "../../src/terminal.ts";
+import { check, wordsOfFinding } from "./check.ts";
 import { examineUpstream, modelChecks } from "./upstreams.ts";
 
-/** What a gateway shows of itself to whoever examines it. */
+/** The parts of a gateway that are examined. */
 export type Examined = ReturnType<Gateway["examined"]>;
 
 export type ExamineOptions = {
   readonly origin: Origin;
-  /** None where the configuration is too wrong for a gateway. */
+  /** Undefined if the configuration is too wrong for a gateway. */
   readonly examined?: Examined | undefined;
-  /** Whether it runs by itself, so that its file may have changed since. */
+  /** True if the gateway serves, so that its file may have changed since it was read. */
   readonly isRunning: boolean;
   readonly clock: Clock;
 };
@@ -25,112 +35,208 @@ export type ExamineOptions = {
 export async function examine(options: ExamineOptions): Promise<Examination> {
   const { origin, examined, isRunning, clock } = options;
   const configuration = examineConfig(origin, isRunning ? examined?.config : undefined);
-  const states =
-    examined === undefined
-      ? []
-      : await Promise.all(
-          Array.from(examined.upstreams, async ([name, upstream]) => ({
-            name,
-            state: await examineUpstream(upstream, examined.dialects.upstreams),
-          })),
-        );
-  const usable = new Set(states.flatMap(({ name, state }) => (state.isUsable ? [name] : [])));
-  const dates = new Map(states.map(({ name, state }) => [name, state.date ?? ""]));
+  const states = await Promise.all(
+    Array.from(examined?.upstreams ?? [], async ([name, upstream]) => ({
+      name,
+      ...(await examineUpstream(upstream, examined?.dialects.upstreams ?? [])),
+    })),
+  );
+  const usable = new Set(states.flatMap(({ name, isUsable }) => (isUsable ? [name] : [])));
+  const dates = new Map(states.map(({ name, date = "" }) => [name, date]));
   const config = examined?.config ?? configuration.config;
   return {
     file: configuration.file,
     variables: digestVariables(origin.env, configuration.variables),
     checks: [
       ...configuration.checks,
-      ...states.flatMap(({ state }) => state.checks),
+      ...states.flatMap(({ checks }) => checks),
       ...(examined === undefined ? [] : await modelChecks({ ...examined, usable })),
       ...machineChecks({ env: origin.env, config, dates, now: clock.date() }),
     ],
   };
 }
 
-/** What of the machine and of a process's environment keeps a gateway from working well. */
+type ConfigState = {
+  readonly checks: readonly Check[];
+  readonly file: string | undefined;
+  /** The variables of the environment that the file refers to. */
+  readonly variables: ReadonlySet<string>;
+  /** Undefined if it has problems. */
+  readonly config: Config | undefined;
+};
+
+/** `running`: the configuration that a gateway applies; undefined without a gateway. */
+export function examineConfig(origin: Origin, running?: Config): ConfigState {
+  const loaded = loadConfig(origin);
+  const { file } = loaded;
+  const config = loaded.ok ? loaded.config : undefined;
+  const subject = file ?? "the environment";
+  const findings = [...(loaded.ok ? [] : loaded.findings), ...loaded.doubts];
+  const text = file === undefined ? undefined : configText(file);
+  const source =
+    file === undefined || text === undefined ? undefined : readConfigFile(text, file, () => "");
+  const about =
+    file === undefined
+      ? "no file: keys in the environment are the configuration"
+      : "the file has no problems";
+  const keys = loaded.ok ? keysText(loaded.keys) : "";
+  const checks = [
+    ...findings.map((one) =>
+      check(
+        "configuration.problem",
+        one.path || subject,
+        "wrong",
+        ...wordsOfFinding(findingLine(one)),
+      ),
+    ),
+    ...loaded.passedOver.map((one) =>
+      check(
+        "configuration.untrusted",
+        one.file ?? subject,
+        "note",
+        ...wordsOfFinding(findingLine(one)),
+      ),
+    ),
+    ...loaded.notes.map((note) =>
+      check("configuration.note", subject, "note", ...wordsOfFinding(note)),
+    ),
+    ...(findings.length > 0
+      ? []
+      : [check("configuration.valid", subject, "ok", keys === "" ? about : `${about} (${keys})`)]),
+    ...(running === undefined || file === undefined ? [] : [appliedCheck(file, config, running)]),
+    ...(file === undefined || source === undefined ? [] : permissionChecks(file, source)),
+  ];
+  return { checks, file, variables: source?.variables ?? new Set(), config };
+}
+
+/** A gateway keeps its configuration if a changed file is wrong, or cannot be applied at once. */
+function appliedCheck(file: string, config: Config | undefined, running: Config): Check {
+  const id = "configuration.taken_up";
+  if (config === undefined)
+    return check(
+      id,
+      file,
+      "wrong",
+      "the gateway goes on with an earlier version of the file",
+      "Correct the file: the gateway takes it up by itself.",
+    );
+  // If the file says 0, the system has chosen the port.
+  const textOf = ({ server, ...rest }: Config): string =>
+    JSON.stringify([{ ...server, port: 0 }, rest]);
+  if (textOf(config) === textOf(running)) return check(id, file, "ok", "the gateway runs on it");
+  return check(
+    id,
+    file,
+    "note",
+    "the file says something else than what the gateway runs on",
+    "Wait a moment for it to be taken up; what a running gateway cannot change needs a restart.",
+  );
+}
+
+function configText(file: string): string | undefined {
+  try {
+    return readText(file, { limit: LONGEST });
+  } catch {
+    return undefined; // The loader has reported the reason, or it is a pipe and was read.
+  }
+}
+
+/** The permission bits of the group and of everybody. */
+const READABLE = 0o044;
+const WRITABLE = 0o022;
+
+type Source = ReturnType<typeof readConfigFile>;
+
+function permissionChecks(file: string, source: Source): Check[] {
+  // Windows has no such bits, and Node makes some up.
+  if (process.platform === "win32") return [];
+  const { mode } = statSync(file);
+  const wrong = (evidence: string, remedy: string): Check[] => [
+    check("configuration.permissions", file, "wrong", evidence, remedy),
+  ];
+  const octal = (mode & 0o777).toString(8);
+  if ((mode & WRITABLE) !== 0)
+    return wrong(
+      `others on this machine may change it (mode ${octal}), and with it where keys are sent`,
+      `chmod go-w ${file}`,
+    );
+  const keys = literalKeys(source);
+  if ((mode & READABLE) === 0 || keys.length === 0) return [];
+  return wrong(
+    `${keys.join(", ")} ${keys.length === 1 ? "stands" : "stand"} in it, and others on this machine may read it (mode ${octal})`,
+    `chmod 600 ${file}`,
+  );
+}
+
+/** The paths of keys that are written out instead of referring to a variable. */
+function literalKeys({ value, refers }: Source): string[] {
+  const { upstreams, server } = isFields(value) ? value : {};
+  const places: (readonly (string | number)[])[] = [];
+  for (const [name, upstream] of Object.entries(isFields(upstreams) ? upstreams : {}))
+    if (isFields(upstream) && typeof upstream.api_key === "string")
+      places.push(["upstreams", name, "api_key"]);
+  const keys = isFields(server) && Array.isArray(server.keys) ? (server.keys as unknown[]) : [];
+  for (const [at, entry] of keys.entries())
+    if (typeof entry === "string" || isFields(entry))
+      places.push(["server", "keys", at, ...(isFields(entry) ? ["key"] : [])]);
+  return places.filter((path) => !refers(path)).map((path) => path.join("."));
+}
+
 export type MachineState = {
   readonly env: Environment;
   readonly config: Config | undefined;
-  /** What upstreams said the time is, by their names. */
+  /** The `date` headers of upstreams, by their names. */
   readonly dates: ReadonlyMap<string, string>;
   readonly now: number;
 };
 
-export function machineChecks(state: MachineState): readonly Check[] {
-  return [
-    {
-      group: "machine",
-      id: "machine.node",
-      subject: "Node",
-      outcome: "ok",
-      evidence: `${process.versions.node} on ${process.platform}`,
-    },
-    ...clockCheck(state),
-    ...certificateChecks(state.env),
-    ...proxyChecks(state),
-    ...storeChecks(state.config),
-  ];
-}
+export const machineChecks = (state: MachineState): readonly Check[] => [
+  check("machine.node", "Node", "ok", `${process.versions.node} on ${process.platform}`),
+  ...clockChecks(state),
+  ...certificateChecks(state.env),
+  ...proxyChecks(state),
+  ...diskChecks(state.config),
+];
 
-/** Beyond this certificates, signatures and one-time keys fail. */
+/** Beyond this, certificates, signatures and one-time keys fail. */
 const MOST_SKEW_MS = 300_000;
 
-/** One upstream may have a wrong clock; the one that differs least is believed. */
-function clockCheck({ dates, now }: MachineState): Check[] {
-  const skews = [...dates]
+/** Believes the upstream that differs least, since another one may have a wrong clock. */
+function clockChecks({ dates, now }: MachineState): Check[] {
+  const [least] = [...dates]
     .map(([name, date]) => ({ name, skew: Date.parse(date) - now }))
     .filter(({ skew }) => Number.isFinite(skew))
     .toSorted((a, b) => Math.abs(a.skew) - Math.abs(b.skew));
-  const [least] = skews;
   if (least === undefined) return [];
   const { name, skew } = least;
   const seconds = Math.round(Math.abs(skew) / 1000);
   if (Math.abs(skew) <= MOST_SKEW_MS)
-    return [
-      {
-        group: "machine",
-        id: "machine.clock",
-        subject: "clock",
-        outcome: "ok",
-        evidence: `within ${seconds} s of \`${name}\``,
-      },
-    ];
-  return [
-    {
-      group: "machine",
-      id: "machine.clock",
-      subject: "clock",
-      outcome: "wrong",
-      evidence: `${seconds} s ${skew > 0 ? "behind" : "ahead of"} \`${name}\``,
-      remedy: "Set the clock of this machine, best by NTP: certificates and signatures go by it.",
-    },
-  ];
+    return [check("machine.clock", "clock", "ok", `within ${seconds} s of \`${name}\``)];
+  const evidence = `${seconds} s ${skew > 0 ? "behind" : "ahead of"} \`${name}\``;
+  const remedy =
+    "Set the clock of this machine, best by NTP: certificates and signatures go by it.";
+  return [check("machine.clock", "clock", "wrong", evidence, remedy)];
 }
 
-function certificateChecks(env: Environment): Check[] {
-  const checks: Check[] = [];
-  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")
-    checks.push({
-      group: "machine",
-      id: "machine.certificates",
-      subject: "NODE_TLS_REJECT_UNAUTHORIZED",
-      outcome: "wrong",
-      evidence: "is 0: anybody on the way can read keys and answers",
-      remedy: "Unset it, and name your own authority in NODE_EXTRA_CA_CERTS.",
-    });
-  const file = env["NODE_EXTRA_CA_CERTS"] ?? "";
+function* certificateChecks(env: Environment): Generator<Check> {
+  const id = "machine.certificates";
+  const { NODE_TLS_REJECT_UNAUTHORIZED: rejects, NODE_EXTRA_CA_CERTS: file = "" } = env;
+  if (rejects === "0")
+    yield check(
+      id,
+      "NODE_TLS_REJECT_UNAUTHORIZED",
+      "wrong",
+      "is 0: anybody on the way can read keys and answers",
+      "Unset it, and name your own authority in NODE_EXTRA_CA_CERTS.",
+    );
   if (file !== "" && !isReadable(file))
-    checks.push({
-      group: "machine",
-      id: "machine.certificates",
-      subject: "NODE_EXTRA_CA_CERTS",
-      outcome: "wrong",
-      evidence: `names ${file}, which cannot be read; Node goes on without it`,
-      remedy: "Correct the path or its permissions, and restart the gateway.",
-    });
-  return checks;
+    yield check(
+      id,
+      "NODE_EXTRA_CA_CERTS",
+      "wrong",
+      `names ${file}, which cannot be read; Node goes on without it`,
+      "Correct the path or its permissions, and restart the gateway.",
+    );
 }
 
 function isReadable(file: string): boolean {
@@ -142,47 +248,39 @@ function isReadable(file: string): boolean {
   }
 }
 
-/** By the host alone: the address of a proxy may hold a password. */
+/** Names a proxy by its host alone: its address may hold a password. */
 function proxyChecks({ env, config }: MachineState): Check[] {
-  const through = new Map<string, string[]>();
-  for (const [name, upstream] of Object.entries(config?.upstreams ?? {})) {
+  const named = Object.entries(config?.upstreams ?? {}).flatMap(([name, upstream]) => {
     const base = "base_url" in upstream ? URL.parse(upstream.base_url ?? "") : null;
     const proxy = base === null ? undefined : proxyFor(base, env);
-    if (proxy !== undefined) through.set(proxy.host, [...(through.get(proxy.host) ?? []), name]);
-  }
-  return Array.from(through, ([host, names]): Check => ({
-    group: "machine",
-    id: "machine.proxy",
-    subject: host,
-    outcome: "note",
-    evidence: `${names.join(", ")} ${names.length === 1 ? "is" : "are"} reached by this proxy, named in the environment`,
-    remedy: "If that is not meant, name their hosts in NO_PROXY.",
-  }));
+    return proxy === undefined ? [] : [{ name, host: proxy.host }];
+  });
+  const remedy = "If that is not meant, name their hosts in NO_PROXY.";
+  return Array.from(
+    Map.groupBy(named, ({ host }) => host),
+    ([host, group]) => {
+      const names = group.map(({ name }) => name).join(", ");
+      const evidence = `${names} ${group.length === 1 ? "is" : "are"} reached by this proxy, named in the environment`;
+      return check("machine.proxy", host, "note", evidence, remedy);
+    },
+  );
 }
 
 const LEAST_FREE = 100 * 1024 * 1024;
 
-function storeChecks(config: Config | undefined): Check[] {
+function diskChecks(config: Config | undefined): Check[] {
   if (config?.store.kind !== "sqlite") return [];
   const { path } = config.store;
   const free = freeBytes(path);
   if (free === undefined) return [];
-  const text = `${Math.floor(free / (1024 * 1024))} MB are free where past answers are kept`;
-  if (free >= LEAST_FREE)
-    return [{ group: "machine", id: "machine.disk", subject: path, outcome: "ok", evidence: text }];
-  return [
-    {
-      group: "machine",
-      id: "machine.disk",
-      subject: path,
-      outcome: "wrong",
-      evidence: text,
-      remedy: "Make room, or name another place in `store.path`.",
-    },
-  ];
+  const evidence = `${Math.floor(free / (1024 * 1024))} MB are free where past answers are kept`;
+  const id = "machine.disk";
+  return free >= LEAST_FREE
+    ? [check(id, path, "ok", evidence)]
+    : [check(id, path, "wrong", evidence, "Make room, or name another place in `store.path`.")];
 }
 
-/** Of the nearest folder that there is. */
+/** The free bytes of the nearest folder that exists. */
 function freeBytes(path: string): number | undefined {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     try {
@@ -194,22 +292,17 @@ function freeBytes(path: string): number | undefined {
   }
 }
 
-/** Compares the environment of a gateway with that of the shell that asks, by names and digests alone. */
+/** Names and digests of variables, by which the environment of a gateway is compared with that of a shell. */
 type VariableDigests = Examination["variables"];
 
-const others = [
-  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [
-    name,
-    name.toLowerCase(),
-  ]),
-  "NODE_EXTRA_CA_CERTS",
-  "NODE_TLS_REJECT_UNAUTHORIZED",
-];
+const proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+const certificates = ["NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED"];
 
-/** `asked`: the variables that the configuration asks for. */
+/** `asked`: the variables that the configuration refers to. */
 export function digestVariables(env: Environment, asked: Iterable<string>): VariableDigests {
   const salt = randomBytes(16).toString("hex");
   const keys = Object.values(providers).flatMap((provider): readonly string[] => provider.env);
+  const others = [...proxies.flatMap((name) => [name, name.toLowerCase()]), ...certificates];
   const names = [...new Set([...asked, ...keys, ...others])];
   return {
     salt,
@@ -217,40 +310,31 @@ export function digestVariables(env: Environment, asked: Iterable<string>): Vari
   };
 }
 
-/** Nothing for a variable that is not set. */
+/** Empty for a variable that is not set. */
 const digest = (salt: string, value: string): string =>
   value === "" ? "" : createHash("sha256").update(`${salt}\0${value}`).digest("hex");
 
-/** Where a gateway was started with something else than this shell has. */
+/** Compares the environment that a gateway was started with and that of this shell. */
 export function environmentChecks(
   { salt, digests }: VariableDigests,
   shell: Environment,
 ): readonly Check[] {
-  const missing: string[] = [];
-  const extra: string[] = [];
-  const different: string[] = [];
-  for (const [name, there] of Object.entries(digests)) {
-    const here = digest(salt, shell[name] ?? "");
-    if (here === there) continue;
-    if (there === "") missing.push(name);
-    else if (here === "") extra.push(name);
-    else different.push(name);
-  }
+  const differing = Object.entries(digests).filter(
+    ([name, there]) => digest(salt, shell[name] ?? "") !== there,
+  );
+  const kindOf = ([name, there]: readonly [string, string]): number =>
+    there === "" ? 0 : (shell[name] ?? "") === "" ? 1 : 2;
   const parts = [
-    ...(missing.length > 0 ? [`${missing.join(", ")} set here and not for the gateway`] : []),
-    ...(extra.length > 0 ? [`${extra.join(", ")} set for the gateway and not here`] : []),
-    ...(different.length > 0 ? [`${different.join(", ")} set to something else here`] : []),
-  ];
-  const check = { group: "gateway", id: "gateway.environment", subject: "environment" } as const;
-  if (parts.length === 0)
-    return [{ ...check, outcome: "ok", evidence: "the gateway's is like this shell's" }];
-  return [
-    {
-      ...check,
-      outcome: "note",
-      evidence: parts.join("; "),
-      remedy:
-        "What is said of upstreams holds for the gateway's environment. To have it take up this shell's, restart it from here.",
-    },
-  ];
+    "set here and not for the gateway",
+    "set for the gateway and not here",
+    "set to something else here",
+  ].flatMap((kind, at) => {
+    const names = differing.filter((one) => kindOf(one) === at).map(([name]) => name);
+    return names.length === 0 ? [] : [`${names.join(", ")} ${kind}`];
+  });
+  const about = ["gateway.environment", "environment"] as const;
+  if (parts.length === 0) return [check(...about, "ok", "the gateway's is like this shell's")];
+  const remedy =
+    "What is said of upstreams holds for the gateway's environment. To have it take up this shell's, restart it from here.";
+  return [check(...about, "note", parts.join("; "), remedy)];
 }

@@ -25,37 +25,47 @@ import {
 import { loadConfig, type Origin } from "../../src/configuration.ts";
 import { firstModel, look } from "../smoke/look.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
-import { environmentChecks, examine } from "./examine.ts";
+import { check } from "./check.ts";
+import { environmentChecks, type Examined, examine } from "./examine.ts";
 import { planProbe, runProbe } from "./probe.ts";
 
 export type Examiner = AsyncDisposable & {
   readonly by: "gateway" | "self" | "remote";
-  /** Where it is reached; none for this process. */
+  /** Undefined for this process. */
   readonly url?: string | undefined;
   examine(): Promise<Pick<Examination, "checks" | "file">>;
   plan(model: string | undefined): Promise<ProbePlan>;
   probe(model: string | undefined): Promise<Probe>;
 };
 
-/** Asks a gateway of this user by its socket, so that its environment counts and not this shell's. */
+const nothing = (): Promise<void> => Promise.resolve();
+
+/** Asks a gateway of this user by its socket, so that the checks depend on its environment and not on this shell's. */
 export function runningExaminer(
-  gateway: LocalGateway,
+  { url, pid, version: its, sockets: [socket = ""] }: LocalGateway,
   others: number,
   env: Origin["env"],
 ): Examiner {
-  const { url, sockets } = gateway;
-  const [socket = ""] = sockets;
   return {
     by: "gateway",
     url,
     async examine() {
       const found = await askGateway(socket, examinationSchema, { path: "/checks" });
-      const checks = [
-        ...runningChecks(gateway, others),
-        ...environmentChecks(found.variables, env),
-        ...found.checks,
-      ];
-      return { ...found, checks };
+      const checks = [check("gateway.running", url, "ok", `process ${pid} answered for itself`)];
+      if (its !== version) {
+        const evidence = `it is version ${its}, and this command is ${version}`;
+        const remedy = "Restart the gateway to run the same version.";
+        checks.push(check("gateway.version", url, "note", evidence, remedy));
+      }
+      if (others > 0) {
+        const evidence = `${others} more gateways run, and were not asked`;
+        const remedy = "Name one with --url; patchbay status lists them.";
+        checks.push(check("gateway.others", url, "note", evidence, remedy));
+      }
+      return {
+        ...found,
+        checks: [...checks, ...environmentChecks(found.variables, env), ...found.checks],
+      };
     },
     plan: (model) =>
       askGateway(socket, probePlanSchema, {
@@ -65,59 +75,31 @@ export function runningExaminer(
       }),
     probe: (model) =>
       askGateway(socket, probeSchema, { method: "POST", path: "/probe", body: { model } }),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
+    [Symbol.asyncDispose]: nothing,
   };
 }
 
-function runningChecks({ url, pid, version: its }: LocalGateway, others: number): Check[] {
-  const subject = url;
-  const about = { group: "gateway", subject } as const;
-  return [
-    {
-      ...about,
-      id: "gateway.running",
-      outcome: "ok",
-      evidence: `process ${pid} answered for itself`,
-    },
-    ...(its === version
-      ? []
-      : [
-          {
-            ...about,
-            id: "gateway.version",
-            outcome: "note" as const,
-            evidence: `it is version ${its}, and this command is ${version}`,
-            remedy: "Restart the gateway to run the same version.",
-          },
-        ]),
-    ...(others === 0
-      ? []
-      : [
-          {
-            ...about,
-            id: "gateway.others",
-            outcome: "note" as const,
-            evidence: `${others} more gateways run, and were not asked`,
-            remedy: "Name one with --url; patchbay status lists them.",
-          },
-        ]),
-  ];
-}
-
-/** Checks with this shell's environment, and a gateway that lives as long as the command. */
+/** Makes the checks with this shell's environment, on a gateway that lives as long as the command. */
 export function ownExaminer(origin: Origin, isChosen: boolean): Examiner {
   const loaded = loadConfig(origin);
   const gateway = loaded.ok ? openQuietly(loaded.config) : undefined;
-  const examined = (): ReturnType<NonNullable<typeof gateway>["examined"]> => {
+  const examined = (): Examined => {
     if (gateway !== undefined) return gateway.examined();
     throw new Fault("config.invalid", "The configuration is wrong, so no model can be asked.");
   };
+  const absent = check(
+    "gateway.running",
+    "gateway",
+    "note",
+    "none of yours runs here: this command made the checks, in this shell's environment",
+    "To start one: patchbay serve",
+  );
   return {
     by: "self",
     async examine() {
       const options = { origin, examined: gateway?.examined(), isRunning: false };
       const found = await examine({ ...options, clock: systemClock });
-      return { ...found, checks: [...(isChosen ? [] : [NOBODY]), ...found.checks] };
+      return { ...found, checks: [...(isChosen ? [] : [absent]), ...found.checks] };
     },
     plan: async (model) => planProbe(examined(), model, systemClock),
     probe: (model) => runProbe(examined(), model, { clock: systemClock, newId }),
@@ -127,7 +109,7 @@ export function ownExaminer(origin: Origin, isChosen: boolean): Examiner {
   };
 }
 
-/** What keeps it from opening is a problem of the configuration, and told as such. */
+/** Undefined if the configuration has a problem, which is reported with the others. */
 function openQuietly(config: Parameters<typeof openGateway>[0]) {
   try {
     return openGateway(config, nodePlatform());
@@ -137,23 +119,17 @@ function openQuietly(config: Parameters<typeof openGateway>[0]) {
   }
 }
 
-const NOBODY: Check = {
-  group: "gateway",
-  id: "gateway.running",
-  subject: "gateway",
-  outcome: "note",
-  evidence: "none of yours runs here: this command made the checks, in this shell's environment",
-  remedy: "To start one: patchbay serve",
-};
-
-/** A gateway elsewhere: only what it shows to its clients can be looked at. */
-type RemoteOptions = { readonly url: string; readonly key: string | undefined };
-
 const PATIENCE_MS = 10_000;
 
-/** Undefined where no gateway answers there. */
-export async function remoteExaminer({ url, key }: RemoteOptions): Promise<Examiner | undefined> {
-  const ready = await readiness(url);
+/** Looks at a gateway elsewhere as its clients see it; undefined if no gateway answers there. */
+export async function remoteExaminer({
+  url,
+  key,
+}: {
+  readonly url: string;
+  readonly key: string | undefined;
+}): Promise<Examiner | undefined> {
+  const ready = await readyChecks(url);
   if (ready === undefined) return undefined;
   const target = { url, key, timeoutMs: PATIENCE_MS };
   const named = async (model: string | undefined): Promise<string> =>
@@ -162,122 +138,92 @@ export async function remoteExaminer({ url, key }: RemoteOptions): Promise<Exami
     by: "remote",
     url,
     async examine() {
-      return { checks: [...readyChecks(url, ready), await keyCheck(target)] };
+      // If the gateway has keys, models are listed only with one of them.
+      const why = await firstModel(target).then(
+        () => undefined,
+        (error: unknown) => {
+          if (error instanceof Fault) return error.message.split("; ");
+          throw error;
+        },
+      );
+      const keyCheck =
+        why === undefined
+          ? check("gateway.key", url, "ok", "lets this client in")
+          : check("gateway.key", url, "wrong", why[0] ?? "", why[1] ?? "Give its key with --key.");
+      return { checks: [...ready, keyCheck] };
     },
     plan: async (model) => ({ upstream: url, model: await named(model), requests: scenes.length }),
     probe: async (model) => remoteProbe(url, await named(model), key),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
+    [Symbol.asyncDispose]: nothing,
   };
 }
 
-type Ready = { readonly isReady: boolean; readonly upstreams: Readonly<Record<string, unknown>> };
-
-async function readiness(url: string): Promise<Ready | undefined> {
+async function readyChecks(url: string): Promise<readonly Check[] | undefined> {
+  const remedy = "Run patchbay doctor where it runs";
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
-    const response = await fetch(`${url}/readyz`, { signal });
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
     const upstreams = fieldsOf(fieldsIn(await response.text())?.upstreams);
-    return upstreams === undefined ? undefined : { isReady: response.ok, upstreams };
-  } catch {
-    return undefined; // Nobody is there.
-  }
-}
-
-function readyChecks(url: string, { isReady, upstreams }: Ready): Check[] {
-  const own: Check = isReady
-    ? { group: "gateway", id: "gateway.ready", subject: url, outcome: "ok", evidence: "is ready" }
-    : {
-        group: "gateway",
-        id: "gateway.ready",
-        subject: url,
-        outcome: "wrong",
-        evidence: "is not ready",
-        remedy: "Run patchbay doctor where it runs.",
-      };
-  const states = Object.entries(upstreams).map(([subject, state]): Check => ({
-    group: "upstreams",
-    id: "upstream.reached",
-    subject,
-    outcome: state === "ready" ? "unknown" : "wrong",
-    evidence:
-      state === "ready"
+    if (upstreams === undefined) return undefined;
+    const own = response.ok
+      ? check("gateway.ready", url, "ok", "is ready")
+      : check("gateway.ready", url, "wrong", "is not ready", `${remedy}.`);
+    const states = Object.entries(upstreams).map(([name, state]) => {
+      const isReady = state === "ready";
+      const evidence = isReady
         ? "only the gateway itself can try its key"
-        : `cannot serve (${String(state)})`,
-    remedy: "Run patchbay doctor where it runs, or make calls through it: --probe",
-  }));
-  return [own, ...states];
-}
-
-/** Listing models needs a key where the gateway asks for one at all. */
-async function keyCheck(target: Parameters<typeof firstModel>[0]): Promise<Check> {
-  const about = { group: "gateway", id: "gateway.key", subject: target.url } as const;
-  try {
-    await firstModel(target);
-    return { ...about, outcome: "ok", evidence: "lets this client in" };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const [evidence = "", remedy = "Give its key with --key."] = error.message.split("; ");
-    return { ...about, outcome: "wrong", evidence, remedy };
+        : `cannot serve (${String(state)})`;
+      const proof = `${remedy}, or make calls through it: --probe`;
+      return check("upstream.reached", name, isReady ? "unknown" : "wrong", evidence, proof);
+    });
+    return [own, ...states];
+  } catch {
+    return undefined; // No gateway is there.
   }
 }
 
 /** The calls of `patchbay smoke`: through every door, streamed and whole. */
 async function remoteProbe(url: string, model: string, key: string | undefined): Promise<Probe> {
   const { answers, problems } = await look({ url, key, model, expect: 2, timeout: 60 });
-  const checks = answers.map(({ scene, seen, problems: [flaw] }): Check => ({
-    group: "models",
-    id: "probe.burst",
-    subject: model,
-    outcome: flaw === undefined ? "ok" : "wrong",
-    evidence: `${sceneName(scene)}: ${flaw ?? `${seen.calls.length} calls came`}`,
-    remedy: flaw === undefined ? undefined : "Run patchbay doctor --probe where it runs.",
-  }));
-  const between = problems.map((evidence): Check => ({
-    group: "models",
-    id: "probe.agree",
-    subject: model,
-    outcome: "wrong",
-    evidence,
-    remedy: "Run patchbay smoke for all that was seen.",
-  }));
+  const checks = answers.map(({ scene, seen, problems: [flaw] }) =>
+    flaw === undefined
+      ? check("probe.burst", model, "ok", `${sceneName(scene)}: ${seen.calls.length} calls came`)
+      : check(
+          "probe.burst",
+          model,
+          "wrong",
+          `${sceneName(scene)}: ${flaw}`,
+          "Run patchbay doctor --probe where it runs.",
+        ),
+  );
+  const remedy = "Run patchbay smoke for all that was seen.";
+  const between = problems.map((one) => check("probe.agree", model, "wrong", one, remedy));
   const all = [...checks, ...between];
   return { upstream: url, model, requests: scenes.length, checks: all, capabilities: {} };
 }
 
-/** Finds the gateways of this user, and says what those that were killed have left behind. */
-type FoundGateways = {
+/** Finds the gateways of this user, and reports the sockets that killed gateways have left behind. */
+export async function findWithLeftovers(env: Environment): Promise<{
   readonly gateways: readonly LocalGateway[];
   readonly checks: readonly Check[];
-};
-
-/** Looking for gateways removes the sockets at which nobody answers any more. */
-export async function findWithLeftovers(env: Environment): Promise<FoundGateways> {
+}> {
   const folders = runtimeFolders(env);
   const before = folders.map(socketsIn);
+  // The search removes the sockets that do not answer.
   const gateways = await findGateways(env);
-  const checks = folders.flatMap((folder, at): Check[] => {
+  const checks = folders.flatMap((folder, at) => {
     const after = new Set(socketsIn(folder));
     const gone = (before[at] ?? []).filter((name) => !after.has(name));
     if (gone.length === 0) return [];
     const left = gone.length === 1 ? "a gateway that was killed" : "gateways that were killed";
-    return [
-      {
-        group: "machine",
-        id: "machine.sockets",
-        subject: folder,
-        outcome: "note",
-        evidence: `${left} had left ${gone.join(", ")}, now removed`,
-        remedy: "See in the log of the gateway, or of the system, what ended it.",
-      },
-    ];
+    const evidence = `${left} had left ${gone.join(", ")}, now removed`;
+    const remedy = "See in the log of the gateway, or of the system, what ended it.";
+    return [check("machine.sockets", folder, "note", evidence, remedy)];
   });
-  return { gateways, checks: [...checks, ...foreignFolders(env).map(foreignCheck)] };
-}
-
-function foreignCheck(note: string): Check {
-  const [evidence = note, remedy] = note.split("; ");
-  const about = { group: "machine", id: "machine.foreign_folder", subject: "sockets" } as const;
-  return { ...about, outcome: "note", evidence, remedy };
+  const foreign = foreignFolders(env).map((note) => {
+    const [evidence = note, remedy] = note.split("; ");
+    return check("machine.foreign_folder", "sockets", "note", evidence, remedy);
+  });
+  return { gateways, checks: [...checks, ...foreign] };
 }
 
 function socketsIn(folder: string): readonly string[] {

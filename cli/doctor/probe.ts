@@ -18,7 +18,7 @@ import {
 } from "../../src/inspection.ts";
 import { type Call, Fault, type Item } from "../../src/terminal.ts";
 import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
-import { wordsOfFault } from "./check.ts";
+import { check, wordsOfFault } from "./check.ts";
 import type { Examined } from "./examine.ts";
 import {
   leftInText,
@@ -76,7 +76,7 @@ export async function runProbe(
     const asked = { upstream, model, ...parts };
     const answer = await askModel({
       ...asked,
-      profile: bare(question.open(profile)),
+      profile: bare(question.open?.(profile) ?? profile),
       request: question.request(first),
     });
     if (first === undefined) left = leftOf(answer);
@@ -109,7 +109,7 @@ const leftOf = ({ calls, text }: ProbeAnswer): LeftInText | undefined =>
 function outcomeOf(question: Question, answer: ProbeAnswer, isKnownToAnswer: boolean): Shown {
   const { fault } = answer;
   if (fault === undefined) return question.judge(answer);
-  const { evidence, remedy } = wordsOfFault(fault);
+  const [evidence, remedy] = wordsOfFault(fault);
   if (!isKnownToAnswer) return { outcome: "wrong", evidence, remedy };
   if (fault.code === "upstream.refused") return { outcome: "wrong", evidence, can: false };
   return { outcome: "unknown", evidence, remedy };
@@ -122,25 +122,19 @@ type About = {
 };
 
 function checkOf(question: Question, shown: Shown, { subject, profile, left }: About): Check {
+  const { name, title } = question;
   const { outcome, can } = shown;
   const claimed = trueCapabilities(profile, {
-    can: new Map(can === undefined ? [] : [[question.name, can]]),
+    can: new Map(can === undefined ? [] : [[name, can]]),
   });
-  // What a profile says it cannot do is never asked of it, so nothing is wrong there.
-  const isKnown =
-    can === false && Object.keys(claimed).length === 0 && question.name !== "one_call";
+  // The gateway never asks an upstream for what its profile denies, so nothing is wrong there.
+  const isKnown = can === false && Object.keys(claimed).length === 0 && name !== "one_call";
   const remedy =
-    question.name === "one_call" && left !== undefined
+    name === "one_call" && left !== undefined
       ? remedyFor(left, profile.name)
       : (shown.remedy ?? remedies[isKnown ? "note" : outcome]);
-  return {
-    group: "models",
-    id: `probe.${question.name}`,
-    subject,
-    outcome: isKnown && outcome === "wrong" ? "note" : outcome,
-    evidence: `${question.title}: ${shown.evidence}`,
-    remedy,
-  };
+  const told = isKnown && outcome === "wrong" ? "note" : outcome;
+  return check(`probe.${name}`, subject, told, `${title}: ${shown.evidence}`, remedy);
 }
 
 const remedies: Readonly<Record<Check["outcome"], string | undefined>> = {
@@ -150,16 +144,11 @@ const remedies: Readonly<Record<Check["outcome"], string | undefined>> = {
   wrong: "Have the gateway know it: patchbay doctor --probe --fix",
 };
 
-const skippedCheck = ({ name, title }: Question, subject: string): Check => ({
-  group: "models",
-  id: `probe.${name}`,
-  subject,
-  outcome: "unknown",
-  evidence: `${title}: not asked, since no plain call came`,
-  remedy: "See to plain calls first.",
-});
+const skippedCheck = ({ name, title }: Question, subject: string): Check => {
+  const evidence = `${title}: not asked, since no plain call came`;
+  return check(`probe.${name}`, subject, "unknown", evidence, "See to plain calls first.");
+};
 
-/** Asks a model of an upstream one question of a probe. */
 export type ProbeAnswer = {
   readonly calls: readonly Call[];
   readonly text: string;
@@ -248,66 +237,48 @@ function late({ name }: Upstream, error: unknown): Fault {
   );
 }
 
-/** The difference between what a profile says of a model and what a probe has shown. */
-export type Facts = {
+/** What a probe has shown. */
+type Facts = {
   readonly can: ReadonlyMap<QuestionName, boolean>;
   readonly left?: LeftInText | undefined;
 };
 
-type Tools = NonNullable<Capabilities["tools"]>;
-
-/** What `capabilities` must say so that the profile is true; nothing that is true already, or was left open. */
-function trueCapabilities(profile: Profile, { can, left }: Facts): Capabilities {
-  const parallel = differing(can.get("two_calls"), profile.tools.parallel);
-  const choice = choiceFor(profile, can);
-  const custom = customFor(profile, can.get("custom_tool"));
-  const isWritten = left?.isUseTool === true && profile.tools.written !== true;
-  const tools: Tools = {
-    ...(parallel !== undefined && { parallel }),
-    ...(choice !== undefined && { choice: [...choice] }),
-    ...(custom !== undefined && { kinds: { custom } }),
-    ...(isWritten && { written: true }),
-  };
-  const formats = formatsFor(profile, can.get("schema"));
-  const streamUsage = differing(can.get("usage"), profile.streamUsage);
-  return {
-    ...(Object.keys(tools).length > 0 && { tools }),
-    ...(formats !== undefined && { formats: [...formats] }),
-    ...(streamUsage !== undefined && { streamUsage }),
-  };
-}
-
-const differing = (shown: boolean | undefined, claimed: boolean): boolean | undefined =>
-  shown === claimed ? undefined : shown;
-
-/** Each form stands for one question; those that nobody asked about stay as they are. */
-const asked: readonly (readonly [ToolChoiceForm, QuestionName])[] = [
+/** The forms of a choice in the order of a profile, and the questions about them. */
+const choiceForms = [
+  ["auto", undefined],
   ["none", "none"],
   ["required", "required"],
   ["function", "named"],
-];
+  ["allowed", undefined],
+] as const satisfies readonly (readonly [ToolChoiceForm, QuestionName | undefined])[];
 
-function choiceFor(
-  { tools: { choice } }: Profile,
-  can: Facts["can"],
-): readonly ToolChoiceForm[] | undefined {
-  const order: readonly ToolChoiceForm[] = ["auto", "none", "required", "function", "allowed"];
-  const shown = new Map(asked.map(([form, question]) => [form, can.get(question)]));
-  const right = order.filter((form) => shown.get(form) ?? choice.includes(form));
-  const isSame = right.length === choice.length && right.every((form) => choice.includes(form));
-  return isSame ? undefined : right;
-}
-
-function customFor({ tools: { kinds } }: Profile, can: boolean | undefined) {
-  const isNative = (kinds["custom"] ?? kinds["*"]) === "native";
-  if (can === undefined || can === isNative) return undefined;
-  return can ? ("native" as const) : ("degrade" as const);
-}
-
-function formatsFor({ formats }: Profile, can: boolean | undefined) {
-  const claims = formats.includes("schema") || formats.includes("strict");
-  if (can === undefined || can === claims) return undefined;
-  return can
-    ? [...formats, "schema" as const]
-    : formats.filter((form) => form !== "schema" && form !== "strict");
+/** The `capabilities` that make a profile true. They leave out what is true already or unknown. */
+function trueCapabilities(profile: Profile, { can, left }: Facts): Capabilities {
+  const { tools: had, formats, streamUsage } = profile;
+  const differing = (question: QuestionName, claimed: boolean): boolean | undefined => {
+    const shown = can.get(question);
+    return shown === claimed ? undefined : shown;
+  };
+  const parallel = differing("two_calls", had.parallel);
+  const choice = choiceForms.flatMap(([form, question]) => {
+    const shown = question === undefined ? undefined : can.get(question);
+    return (shown ?? had.choice.includes(form)) ? [form] : [];
+  });
+  const isChoiceTrue =
+    choice.length === had.choice.length && choice.every((form) => had.choice.includes(form));
+  const custom = differing("custom_tool", (had.kinds["custom"] ?? had.kinds["*"]) === "native");
+  const schema = differing("schema", formats.includes("schema") || formats.includes("strict"));
+  const tools: NonNullable<Capabilities["tools"]> = {
+    ...(parallel !== undefined && { parallel }),
+    ...(!isChoiceTrue && { choice }),
+    ...(custom !== undefined && { kinds: { custom: custom ? "native" : "degrade" } }),
+    ...(left?.isUseTool === true && had.written !== true && { written: true }),
+  };
+  const usage = differing("usage", streamUsage);
+  const others = formats.filter((form) => form !== "schema" && form !== "strict");
+  return {
+    ...(Object.keys(tools).length > 0 && { tools }),
+    ...(schema !== undefined && { formats: schema ? [...formats, "schema"] : others }),
+    ...(usage !== undefined && { streamUsage: usage }),
+  };
 }

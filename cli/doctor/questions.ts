@@ -18,48 +18,39 @@ import { callFlaws } from "../smoke/judge.ts";
 import { prompt, tool } from "../smoke/scene.ts";
 import type { ProbeAnswer } from "./probe.ts";
 
-/** Knows calls that a model made and its server left in the text, and the setting that would have read them. */
-type Form = {
-  readonly sign: RegExp;
-  /** What vLLM and SGLang call their parsers for it. Read in their documents, 2026-11. */
-  readonly vllm: string;
-  readonly sglang: string;
-};
+/** A form in which a server leaves calls in the text, and the parsers of vLLM and SGLang that read it. */
+type Form = readonly [sign: RegExp, vllm: string, sglang: string];
 
-/** The narrower sign first. */
+/** The narrower sign first. The names are from their documents, read 2026-11. */
 const forms: readonly Form[] = [
-  { sign: /<tool_call>\s*<function=/, vllm: "qwen3_coder", sglang: "qwen3_coder" },
-  { sign: /<tool_call>[^<{]*<arg_key>/, vllm: "glm45", sglang: "glm" },
-  { sign: /<minimax:tool_call>/, vllm: "minimax_m2", sglang: "minimax-m2" },
-  { sign: /<\|tool_calls_section_begin\|>/, vllm: "kimi_k2", sglang: "kimi_k2" },
-  {
-    sign: /<｜tool▁calls▁begin｜>|<\|tool▁calls▁begin\|>/,
-    vllm: "deepseek_v3",
-    sglang: "deepseekv3",
-  },
-  { sign: /to=functions\./, vllm: "openai", sglang: "gpt-oss" },
-  { sign: /\[TOOL_CALLS\]/, vllm: "mistral", sglang: "mistral" },
-  { sign: /<\|python_tag\|>/, vllm: "llama3_json", sglang: "llama3" },
-  { sign: /<tool_call>/, vllm: "hermes", sglang: "qwen" },
+  [/<tool_call>\s*<function=/, "qwen3_coder", "qwen3_coder"],
+  [/<tool_call>[^<{]*<arg_key>/, "glm45", "glm"],
+  [/<minimax:tool_call>/, "minimax_m2", "minimax-m2"],
+  [/<\|tool_calls_section_begin\|>/, "kimi_k2", "kimi_k2"],
+  [/<｜tool▁calls▁begin｜>|<\|tool▁calls▁begin\|>/, "deepseek_v3", "deepseekv3"],
+  [/to=functions\./, "openai", "gpt-oss"],
+  [/\[TOOL_CALLS\]/, "mistral", "mistral"],
+  [/<\|python_tag\|>/, "llama3_json", "llama3"],
+  [/<tool_call>/, "hermes", "qwen"],
 ];
 
-/** As most chat templates of Llama have them. */
-const bareJson: Form = { sign: /^/, vllm: "llama3_json", sglang: "llama3" };
-const pythonic: Form = { sign: /^/, vllm: "pythonic", sglang: "pythonic" };
+/** The forms of most chat templates of Llama. */
+const bareJson: Form = [/^/, "llama3_json", "llama3"];
+const pythonic: Form = [/^/, "pythonic", "pythonic"];
 
 export type LeftInText = {
-  /** How the text begins. */
+  /** The beginning of the text. */
   readonly excerpt: string;
-  /** Whether these are blocks that the gateway can read itself. */
+  /** True for blocks that the gateway can read itself. */
   readonly isUseTool: boolean;
   readonly form?: Form | undefined;
 };
 
-/** A call of a tool of this name that stands in a text; none where the text only talks of it. */
+/** Finds a call of a tool in a text; undefined if the text only mentions the tool. */
 export function leftInText(text: string, tool: string): LeftInText | undefined {
   const excerpt = text.trim().slice(0, 80);
   if (/<use_tool>/.test(text)) return { excerpt, isUseTool: true };
-  const form = forms.find(({ sign }) => sign.test(text));
+  const form = forms.find(([sign]) => sign.test(text));
   if (form !== undefined) return { excerpt, isUseTool: false, form };
   if (namesTool(jsonIn(text), tool)) return { excerpt, isUseTool: false, form: bareJson };
   if (new RegExp(`^\\s*\\[\\s*${tool}\\(`).test(text))
@@ -67,7 +58,7 @@ export function leftInText(text: string, tool: string): LeftInText | undefined {
   return undefined;
 }
 
-/** The JSON of a text that is nothing else, but for the marks of a code block around it. */
+/** Reads a text that is JSON, with or without the marks of a code block around it. */
 const jsonIn = (text: string): unknown =>
   jsonOf(text.trim().replace(/^```\w*\s*([\s\S]*?)\s*```$/, "$1"));
 
@@ -81,11 +72,13 @@ function namesTool(value: unknown, tool: string): boolean {
   return name === tool || inner === tool || namesTool(inner, tool);
 }
 
-/** By the name of the profile: what to change at a server that left a call in the text. */
+const vllmFlags = ([, parser]: Form): string =>
+  `--enable-auto-tool-choice --tool-call-parser ${parser}`;
+
+/** Changes at a server that left a call in the text, by the name of the profile. */
 const settings: Readonly<Record<string, (form: Form) => string>> = {
-  vllm: ({ vllm }) => `Start vLLM with --enable-auto-tool-choice --tool-call-parser ${vllm}`,
-  "vllm-messages": ({ vllm }) =>
-    `Start vLLM with --enable-auto-tool-choice --tool-call-parser ${vllm}`,
+  vllm: (form) => `Start vLLM with ${vllmFlags(form)}`,
+  "vllm-messages": (form) => `Start vLLM with ${vllmFlags(form)}`,
   ollama: () =>
     "Choose a model that `ollama show` lists with `tools`: the template of this one has none",
   lmstudio: () =>
@@ -98,17 +91,21 @@ export function remedyFor(left: LeftInText, profile: string): string {
   const { form = bareJson } = left;
   return (
     settings[profile]?.(form) ??
-    `Have its server read the calls: vLLM with --enable-auto-tool-choice --tool-call-parser ${form.vllm}, SGLang with --tool-call-parser ${form.sglang}, llama.cpp with --jinja`
+    `Have its server read the calls: vLLM with ${vllmFlags(form)}, SGLang with --tool-call-parser ${form[2]}, llama.cpp with --jinja`
   );
 }
 
-/** What a question shows: `can` is undefined where the answer leaves it open. */
+/** The result of a question; `can` is undefined if the answer leaves it open. */
 export type Shown = {
   readonly outcome: Outcome;
   readonly evidence: string;
   readonly can?: boolean | undefined;
   readonly remedy?: string | undefined;
 };
+
+const can = (evidence: string): Shown => ({ outcome: "ok", evidence, can: true });
+const cannot = (evidence: string): Shown => ({ outcome: "wrong", evidence, can: false });
+const unclear = (evidence: string, outcome: Outcome = "unknown"): Shown => ({ outcome, evidence });
 
 export type QuestionName =
   | "one_call"
@@ -126,8 +123,8 @@ export type Question = {
   readonly title: string;
   /** `first`: the answer to the first question. */
   request(first: ProbeAnswer | undefined): ModelRequest;
-  /** The profile without doubts about what is asked for. */
-  open(profile: Profile): Profile;
+  /** Changes the profile so that the question is sent; default: not at all. */
+  open?(profile: Profile): Profile;
   judge(answer: ProbeAnswer): Shown;
 };
 
@@ -156,7 +153,6 @@ const asking = (text: string, more: Partial<ModelRequest> = {}): ModelRequest =>
   ...more,
 });
 
-const same = (profile: Profile): Profile => profile;
 const choosing =
   (form: ToolChoiceForm) =>
   (profile: Profile): Profile => ({
@@ -170,22 +166,17 @@ const counted = (calls: readonly unknown[]): string =>
 const inWords = ({ text }: ProbeAnswer): string => `it answered in words: ${quoted(text)}`;
 const quoted = (text: string): string => JSON.stringify(text.trim().slice(0, 60));
 
-/** At least so many calls of the tool, each as it should be. */
+/** Expects a number of calls of the tool, each of the right form. */
 function judgeCalls(answer: ProbeAnswer, least: number): Shown {
   const { calls, text } = answer;
-  const seen = calls.map(({ id, name, input }) => ({ id, name, arguments: input }));
-  const [flaw] = callFlaws(seen);
-  if (flaw !== undefined) return { outcome: "wrong", evidence: flaw };
-  if (calls.length >= least) return { outcome: "ok", evidence: counted(calls), can: true };
+  const [flaw] = callFlaws(calls.map(({ id, name, input }) => ({ id, name, arguments: input })));
+  if (flaw !== undefined) return unclear(flaw, "wrong");
+  if (calls.length >= least) return can(counted(calls));
+  if (calls.length > 0) return unclear(`${counted(calls)} where ${least} were asked for`, "note");
   const left = leftInText(text, tool.name);
-  if (calls.length === 0 && left !== undefined)
-    return {
-      outcome: "wrong",
-      evidence: `the call came back as text: ${quoted(left.excerpt)}`,
-      can: false,
-    };
-  if (calls.length === 0) return { outcome: "unknown", evidence: inWords(answer) };
-  return { outcome: "note", evidence: `${counted(calls)} where ${least} were asked for` };
+  return left === undefined
+    ? unclear(inWords(answer))
+    : cannot(`the call came back as text: ${quoted(left.excerpt)}`);
 }
 
 const forced = (title: string, name: "required" | "named", toolChoice: ToolChoice): Question => ({
@@ -195,11 +186,9 @@ const forced = (title: string, name: "required" | "named", toolChoice: ToolChoic
   open: choosing(name === "named" ? "function" : "required"),
   judge(answer) {
     const { calls } = answer;
+    if (calls.length === 0) return cannot(`it was ignored: ${inWords(answer)}`);
     const isMeant = toolChoice.type !== "tool" || calls[0]?.name === toolChoice.tool.name;
-    if (calls.length > 0 && isMeant) return { outcome: "ok", evidence: counted(calls), can: true };
-    const evidence =
-      calls.length === 0 ? `it was ignored: ${inWords(answer)}` : "another tool was called";
-    return { outcome: "wrong", evidence, can: false };
+    return isMeant ? can(counted(calls)) : cannot("another tool was called");
   },
 });
 
@@ -219,7 +208,6 @@ export const questions: readonly [Question, ...Question[]] = [
     name: "one_call",
     title: "one call",
     request: () => asking(prompt(1)),
-    open: same,
     judge: (answer) => judgeCalls(answer, 1),
   },
   {
@@ -239,11 +227,11 @@ export const questions: readonly [Question, ...Question[]] = [
     title: "no call where none is allowed",
     request: () => asking(prompt(1), { toolChoice: { type: "none" } }),
     open: choosing("none"),
-    // A call that nobody may make is withheld like any other, and only told of.
+    // The gateway withholds a call that is not allowed, and reports it.
     judge: ({ calls, text, isWithheld }) =>
       calls.length === 0 && !isWithheld && leftInText(text, tool.name) === undefined
-        ? { outcome: "ok", evidence: "no call came", can: true }
-        : { outcome: "wrong", evidence: "a call came all the same", can: false },
+        ? can("no call came")
+        : cannot("a call came all the same"),
   },
   {
     name: "custom_tool",
@@ -261,16 +249,10 @@ export const questions: readonly [Question, ...Question[]] = [
     judge(answer) {
       const [call] = answer.calls;
       if (answer.isAskedOtherwise)
-        return {
-          outcome: "note",
-          evidence: "its dialect has none; functions stand in",
-          can: false,
-        };
-      if (call === undefined) return { outcome: "unknown", evidence: inWords(answer) };
+        return { ...cannot("its dialect has none; functions stand in"), outcome: "note" };
+      if (call === undefined) return unclear(inWords(answer));
       const evidence = `a call came with ${quoted(call.input)}`;
-      return call.kind === "custom"
-        ? { outcome: "ok", evidence, can: true }
-        : { outcome: "wrong", evidence: `${evidence}, as a function's`, can: false };
+      return call.kind === "custom" ? can(evidence) : cannot(`${evidence}, as a function's`);
     },
   },
   {
@@ -281,14 +263,10 @@ export const questions: readonly [Question, ...Question[]] = [
       tools: [weather],
       params,
     }),
-    open: same,
     judge: (answer) =>
       /17[.,]2/.test(answer.text)
-        ? { outcome: "ok", evidence: "the answer is made of it", can: true }
-        : {
-            outcome: "unknown",
-            evidence: `the answer does not show it: ${quoted(answer.text)}`,
-          },
+        ? can("the answer is made of it")
+        : unclear(`the answer does not show it: ${quoted(answer.text)}`),
   },
   {
     name: "schema",
@@ -306,8 +284,8 @@ export const questions: readonly [Question, ...Question[]] = [
     judge({ text }) {
       const fits = errorsIn(jsonOf(text) ?? null, answerSchema, text.length)?.length === 0;
       return fits
-        ? { outcome: "ok", evidence: `it keeps to it: ${quoted(text)}`, can: true }
-        : { outcome: "wrong", evidence: `it does not keep to it: ${quoted(text)}`, can: false };
+        ? can(`it keeps to it: ${quoted(text)}`)
+        : cannot(`it does not keep to it: ${quoted(text)}`);
     },
   },
   {
@@ -317,8 +295,8 @@ export const questions: readonly [Question, ...Question[]] = [
     open: (profile) => ({ ...profile, streamUsage: true }),
     judge: ({ usage }) =>
       usage === undefined
-        ? { outcome: "note", evidence: "none came; turns are not counted" }
-        : { outcome: "ok", evidence: `${usage.input} in, ${usage.output} out`, can: true },
+        ? unclear("none came; turns are not counted", "note")
+        : can(`${usage.input} in, ${usage.output} out`),
   },
 ];
 

@@ -3,77 +3,60 @@ import type { RouteReply, Upstream, UpstreamEntry } from "../../src/inspection.t
 import { Fault, nearest } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Config } from "../../src/configuration.ts";
-import { wordsOfFault } from "./check.ts";
+import { check, wordsOfFault } from "./check.ts";
 
 type UpstreamState = {
   readonly checks: readonly Check[];
-  /** Whether anything else may be asked of it. */
+  /** True if other requests make sense. */
   readonly isUsable: boolean;
-  /** When it was by its own clock, where it said so. */
+  /** Its `date` header, if it sent one. */
   readonly date?: string | undefined;
 };
 
 type Trying = Upstream & Required<Pick<Upstream, "tryRoute">>;
+type Words = readonly [Check["outcome"], evidence: string, remedy?: string | undefined];
 
 /**
- * An empty request cannot be answered by anybody. Whoever checks keys first
- * refuses it with 401 where the key is wrong and with 400 where it is right; a
- * list of models proves nothing, for some show it to everybody.
+ * Tries an upstream by an empty request, which no model can answer. A server that checks keys first
+ * refuses it with 401 if the key is wrong and with 400 if it is right. A list of models proves
+ * nothing, since some servers show it without a key.
  */
 export async function examineUpstream(
   upstream: Upstream,
   dialects: readonly UpstreamEntry[],
 ): Promise<UpstreamState> {
-  if (canTry(upstream)) return await examineRoute(upstream, dialects);
-  if (upstream.trouble === undefined) {
-    // Scripts and the demo answer from this process; what else there may be is the embedder's.
-    const isOwn = upstream.profile.dialect === "scripted";
-    const check = isOwn
-      ? finding(upstream, "ok", "answers from within the gateway")
-      : finding(upstream, "unknown", "cannot be tried without asking a model", PROBE);
-    return { checks: [check], isUsable: isOwn };
+  const reached = (...words: Words): Check => check("upstream.reached", upstream.name, ...words);
+  if (canTry(upstream)) {
+    let reply: RouteReply;
+    try {
+      reply = await upstream.tryRoute({ isSignedIn: true });
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return { checks: [reached("wrong", ...wordsOf(error))], isUsable: false };
+    }
+    const route = reached(...(await examineRoute(upstream, reply, dialects)));
+    const key = check("upstream.key", upstream.name, ...(await examineKey(upstream, reply)));
+    const isUsable = route.outcome === "ok" && key.outcome !== "wrong";
+    return { checks: [route, key], isUsable, date: reply.date };
   }
-  const fault = await upstream.trouble();
-  if (fault !== undefined) return { checks: [faulty(upstream, fault)], isUsable: false };
-  return { checks: [finding(upstream, "ok", "its process runs")], isUsable: true };
+  if (upstream.trouble !== undefined) {
+    const fault = await upstream.trouble();
+    if (fault !== undefined)
+      return { checks: [reached("wrong", ...wordsOf(fault))], isUsable: false };
+    return { checks: [reached("ok", "its process runs")], isUsable: true };
+  }
+  // Scripts and the demo answer from this process; any other upstream is the embedder's.
+  if (upstream.profile.dialect === "scripted")
+    return { checks: [reached("ok", "answers from within the gateway")], isUsable: true };
+  const words = ["unknown", "cannot be tried without asking a model", PROBE] as const;
+  return { checks: [reached(...words)], isUsable: false };
 }
 
 const canTry = (upstream: Upstream): upstream is Trying => upstream.tryRoute !== undefined;
 
-async function examineRoute(
-  upstream: Trying,
-  dialects: readonly UpstreamEntry[],
-): Promise<UpstreamState> {
-  let reply: RouteReply;
-  try {
-    reply = await upstream.tryRoute({ isSignedIn: true });
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { checks: [faulty(upstream, error)], isUsable: false };
-  }
-  const reached = await routeCheck(upstream, reply, dialects);
-  const key = await keyCheck(upstream, reply);
-  const isUsable = reached.outcome === "ok" && key.outcome !== "wrong";
-  return { checks: [reached, key], isUsable, date: reply.date };
-}
-
 const PROBE = "Prove it by real calls: patchbay doctor --probe";
 
-const finding = (
-  { name }: Upstream,
-  outcome: Check["outcome"],
-  evidence: string,
-  remedy?: string,
-): Check => ({
-  group: "upstreams",
-  id: "upstream.reached",
-  subject: name,
-  outcome,
-  evidence,
-  remedy,
-});
-
-/** Remedies for what the messages of faults name only in general, by the cause of the fault. */
+/** Remedies for faults whose messages name only a general one, by the cause of the fault. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [
     /^(?:ENOTFOUND|EAI_\w+)$/,
@@ -86,11 +69,11 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/SSL|TLS|EPROTO/, "Write `http://` in its `base_url` if it has no TLS, or correct the port."],
 ];
 
-function faulty(upstream: Upstream, fault: Fault): Check {
-  const { evidence, remedy } = wordsOfFault(fault);
+function wordsOf(fault: Fault): readonly [string, string] {
+  const [evidence, remedy] = wordsOfFault(fault);
   const cause = fault.detail.log?.cause;
   const better = remedies.find(([pattern]) => typeof cause === "string" && pattern.test(cause));
-  return finding(upstream, "wrong", evidence, better?.[1] ?? remedy);
+  return [evidence, better?.[1] ?? remedy];
 }
 
 const isAuth = (status: number): boolean => status === 401 || status === 403;
@@ -101,116 +84,82 @@ const isDown = (status: number): boolean => [502, 503, 504, 520, 529, 530].inclu
 const said = ({ status, message }: RouteReply): string =>
   message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
 
-async function routeCheck(
+async function examineRoute(
   upstream: Trying,
   reply: RouteReply,
   dialects: readonly UpstreamEntry[],
-): Promise<Check> {
+): Promise<Words> {
   const { status } = reply;
-  if (status >= 300 && status < 400)
-    return finding(
-      upstream,
-      "wrong",
-      `sends us elsewhere (HTTP ${status})`,
-      "Correct its `base_url`: it must be the address that answers.",
-    );
-  if (isAbsent(status)) return await absentRoute(upstream, reply, dialects);
-  if (isDown(status))
-    return finding(
-      upstream,
-      "wrong",
-      `answers that it cannot serve (${said(reply)})`,
-      "Wait, or see what runs there.",
-    );
+  if (status >= 300 && status < 400) {
+    const remedy = "Correct its `base_url`: it must be the address that answers.";
+    return ["wrong", `sends us elsewhere (HTTP ${status})`, remedy];
+  }
+  if (isAbsent(status)) return await examineOtherRoutes(upstream, reply, dialects);
+  if (isDown(status)) {
+    const remedy = "Wait, or see what runs there.";
+    return ["wrong", `answers that it cannot serve (${said(reply)})`, remedy];
+  }
   if (status < 300)
-    return finding(
-      upstream,
+    return [
       "unknown",
       `answers an empty request with HTTP ${status} instead of refusing it`,
       PROBE,
-    );
-  return finding(
-    upstream,
-    "ok",
-    `answers in its dialect's place (an empty request gets HTTP ${status})`,
-  );
+    ];
+  return ["ok", `answers in its dialect's place (an empty request gets HTTP ${status})`];
 }
 
-/** A route that is not there: another dialect's may be. */
-async function absentRoute(
+/** Looks for the route of another dialect, if that of its own is not there. */
+async function examineOtherRoutes(
   upstream: Trying,
   reply: RouteReply,
   dialects: readonly UpstreamEntry[],
-): Promise<Check> {
+): Promise<Words> {
   const own = upstream.profile.dialect;
   for (const { name, upstream: wire } of dialects) {
     if (name === own) continue;
     const route = wire.path({ model: "", stream: false });
     const other = await upstream.tryRoute({ isSignedIn: true, route }).catch(() => undefined);
-    if (other !== undefined && other.status >= 400 && !isAbsent(other.status))
-      return finding(
-        upstream,
-        "wrong",
-        `has no route of the ${own} dialect (HTTP ${reply.status}), and one of ${name} (${route} gets HTTP ${other.status})`,
-        `Set \`dialect: ${name}\` for it, and the profile that goes with that.`,
-      );
+    if (other === undefined || other.status < 400 || isAbsent(other.status)) continue;
+    return [
+      "wrong",
+      `has no route of the ${own} dialect (HTTP ${reply.status}), and one of ${name} (${route} gets HTTP ${other.status})`,
+      `Set \`dialect: ${name}\` for it, and the profile that goes with that.`,
+    ];
   }
-  return finding(
-    upstream,
+  return [
     "wrong",
     `has no route of the ${own} dialect, nor of another (${said(reply)})`,
     "Check its `base_url`: most end in `/v1`.",
-  );
+  ];
 }
 
-async function keyCheck(upstream: Trying, reply: RouteReply): Promise<Check> {
+async function examineKey(upstream: Trying, reply: RouteReply): Promise<Words> {
   const { status, code } = reply;
-  const check = (outcome: Check["outcome"], evidence: string, remedy?: string): Check => ({
-    ...finding(upstream, outcome, evidence, remedy),
-    id: "upstream.key",
-  });
   const hasKey = upstream.hasKey === true;
   if (isAuth(status))
     return hasKey
-      ? check("wrong", `refuses the key (${said(reply)})`, "Replace its `api_key`.")
-      : check("wrong", `asks for a key, and none is configured (${said(reply)})`, "Set `api_key`.");
+      ? ["wrong", `refuses the key (${said(reply)})`, "Replace its `api_key`."]
+      : ["wrong", `asks for a key, and none is configured (${said(reply)})`, "Set `api_key`."];
   if (status === 402 || code === "insufficient_quota")
-    return check("wrong", `takes the key, and has no credit for it (${said(reply)})`, "Top it up.");
-  if (status < 400 || isAbsent(status) || isDown(status))
-    return check(
-      "unknown",
-      `its key could not be tried (HTTP ${status})`,
-      "See what else is said of it.",
-    );
-  if (!hasKey) return check("note", `has no key configured, and asked for none (HTTP ${status})`);
-  return await comparedWithNone(upstream, reply, check);
-}
-
-/** The key counts for something only where the same request is refused otherwise without it. */
-async function comparedWithNone(
-  upstream: Trying,
-  { status }: RouteReply,
-  check: (outcome: Check["outcome"], evidence: string, remedy?: string) => Check,
-): Promise<Check> {
+    return ["wrong", `takes the key, and has no credit for it (${said(reply)})`, "Top it up."];
+  if (status < 400 || isAbsent(status) || isDown(status)) {
+    const remedy = "See what else is said of it.";
+    return ["unknown", `its key could not be tried (HTTP ${status})`, remedy];
+  }
+  if (!hasKey) return ["note", `has no key configured, and asked for none (HTTP ${status})`];
+  // The key is checked only if the same request is refused in another way without it.
   const bare = await upstream.tryRoute({ isSignedIn: false }).catch(() => undefined);
-  if (bare !== undefined && isAuth(bare.status))
-    return check(
-      "ok",
-      `takes its key: an empty request gets HTTP ${status} with it, and ${bare.status} without`,
-    );
   const without = bare === undefined ? "no answer" : `HTTP ${bare.status}`;
-  return check(
-    "unknown",
-    `may take its key: an empty request gets HTTP ${status} with it, and ${without} without`,
-    PROBE,
-  );
+  const tried = `an empty request gets HTTP ${status} with it, and`;
+  return bare !== undefined && isAuth(bare.status)
+    ? ["ok", `takes its key: ${tried} ${bare.status} without`]
+    : ["unknown", `may take its key: ${tried} ${without} without`, PROBE];
 }
 
-/** Whether the models that clients may ask for are there. */
 type ModelSources = {
   readonly config: Config;
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  /** Those that answered and did not refuse their keys. */
+  /** The upstreams that answered and did not refuse their keys. */
   readonly usable: ReadonlySet<string>;
 };
 
@@ -220,71 +169,64 @@ export async function modelChecks({
   upstreams,
   usable,
 }: ModelSources): Promise<readonly Check[]> {
-  const places = new Map<string, string[]>();
-  for (const [name, targets] of Object.entries(config.models))
-    for (const place of targets) places.set(place, [...(places.get(place) ?? []), name]);
-  if (places.size === 0) return [unnamed(upstreams)];
+  const named = Object.entries(config.models).flatMap(([name, targets]) =>
+    targets.map((place) => ({ place, name: name === "*" ? "any other name" : name })),
+  );
+  const places = Map.groupBy(named, ({ place }) => place);
+  if (places.size === 0) {
+    const all = [...upstreams.keys()].map((name) => `\`${name}/MODEL\``).join(", ");
+    const remedy = `Clients ask for ${all}; add names under \`models\`.`;
+    return [check("model.named", "models", "note", "no model has a name of its own here", remedy)];
+  }
   const lists = new Map<string, Promise<readonly string[]>>();
   const listOf = (upstream: Upstream): Promise<readonly string[]> => {
-    const known = lists.get(upstream.name) ?? (upstream.models?.() ?? none()).catch(() => []);
+    const known =
+      lists.get(upstream.name) ?? (upstream.models?.() ?? Promise.resolve([])).catch(() => []);
     lists.set(upstream.name, known);
     return known;
   };
   const checks = await Promise.all(
-    [...places].map(async ([place, names]): Promise<Check[]> => {
+    Array.from(places, async ([place, group]): Promise<Check[]> => {
       const slash = place.indexOf("/");
       const upstream = upstreams.get(place.slice(0, slash));
       const model = place.slice(slash + 1);
-      // A missing upstream is a problem of the configuration, and told there.
+      // A missing upstream is a problem of the configuration, and reported there.
       if (upstream === undefined || model === "*") return [];
-      const asked = names.map((name) => (name === "*" ? "any other name" : name)).join(", ");
-      const found = usable.has(upstream.name)
+      const subject = `${group.map(({ name }) => name).join(", ")} -> ${place}`;
+      const { name } = upstream;
+      const words: Words = usable.has(name)
         ? await examineModel(upstream, model, await listOf(upstream))
-        : unreached(upstream);
-      return [{ group: "models", id: "model.known", subject: `${asked} -> ${place}`, ...found }];
+        : ["unknown", `upstream \`${name}\` cannot be asked`, `See what is said of \`${name}\`.`];
+      return [check("model.known", subject, ...words)];
     }),
   );
-  return [...checks.flat(), ...onlyDemo(config)];
+  return [...checks.flat(), ...demoCheck(config)];
 }
-
-const none = (): Promise<readonly string[]> => Promise.resolve([]);
-
-type Found = Pick<Check, "outcome" | "evidence" | "remedy">;
-
-const unreached = ({ name }: Upstream): Found => ({
-  outcome: "unknown",
-  evidence: `upstream \`${name}\` cannot be asked`,
-  remedy: `See what is said of \`${name}\`.`,
-});
 
 async function examineModel(
   upstream: Upstream,
   model: string,
   list: readonly string[],
-): Promise<Found> {
-  if (list.some((one) => isSame(one, model)))
-    return { outcome: "ok", evidence: `\`${upstream.name}\` lists it` };
-  if (upstream.profile.dialect === "scripted")
-    return { outcome: "ok", evidence: "a script answers to any name" };
+): Promise<Words> {
+  if (list.some((one) => isSame(one, model))) return ["ok", `\`${upstream.name}\` lists it`];
+  if (upstream.profile.dialect === "scripted") return ["ok", "a script answers to any name"];
   const near = nearest(model, list);
   const remedy =
     near === undefined
       ? "Correct the name in `models`, or prove it by real calls: patchbay doctor --probe"
       : `Did you mean \`${near}\`? Correct it in \`models\`.`;
-  // Without messages it cannot be answered, so that asking costs nothing.
+  // A request without messages cannot be answered, so it costs nothing.
   const reply = await upstream.tryRoute?.({ isSignedIn: true, model }).catch(() => undefined);
   const text = `${reply?.code ?? ""} ${reply?.message ?? ""}`;
-  if (reply !== undefined && (reply.status === 404 || isAboutModel(text)))
-    return {
-      outcome: "wrong",
-      evidence: `\`${upstream.name}\` does not know it (HTTP ${reply.status}: ${text.trim()})`,
-      remedy,
-    };
+  if (reply !== undefined && (reply.status === 404 || isAboutModel(text))) {
+    const evidence = `\`${upstream.name}\` does not know it (HTTP ${reply.status}: ${text.trim()})`;
+    return ["wrong", evidence, remedy];
+  }
   const listed =
     list.length === 0
       ? "its upstream lists no models"
       : `its upstream lists ${list.length} models, and not this one`;
-  return { outcome: "unknown", evidence: listed, remedy };
+  return ["unknown", listed, remedy];
 }
 
 /** Local servers add `:latest` by themselves, and some lists have a folder before the name. */
@@ -296,30 +238,14 @@ const isAboutModel = (text: string): boolean =>
     text,
   );
 
-const unnamed = (upstreams: ReadonlyMap<string, Upstream>): Check => ({
-  group: "models",
-  id: "model.named",
-  subject: "models",
-  outcome: "note",
-  evidence: "no model has a name of its own here",
-  remedy: `Clients ask for ${[...upstreams.keys()].map((name) => `\`${name}/MODEL\``).join(", ")}; add names under \`models\`.`,
-});
-
-/** Somebody may take the demo's words for a model's. */
-function onlyDemo({ upstreams }: Config): Check[] {
+/** Warns that the demo's words come from no model. */
+function demoCheck({ upstreams }: Config): Check[] {
   const isDemo = Object.values(upstreams).every(
     (one) => one.dialect === "scripted" && !("script" in one && one.script !== undefined),
   );
   if (!isDemo) return [];
-  return [
-    {
-      group: "models",
-      id: "model.demo",
-      subject: "demo",
-      outcome: "note",
-      evidence: "only the embedded demo answers: no other upstream is configured",
-      remedy:
-        "Set the key of a provider or start a local model server, then write a file: patchbay init",
-    },
-  ];
+  const evidence = "only the embedded demo answers: no other upstream is configured";
+  const remedy =
+    "Set the key of a provider or start a local model server, then write a file: patchbay init";
+  return [check("model.demo", "demo", "note", evidence, remedy)];
 }
