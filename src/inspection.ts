@@ -36,7 +36,6 @@ export { errorsIn } from "./schema/check.ts";
 export { folding } from "./stream/fold.ts";
 export { normalizeStream } from "./stream/normalize.ts";
 export { sseReader } from "./stream/sse.ts";
-export { append } from "./turn/append.ts";
 export type { Clock } from "./turn/clock.ts";
 export { isLossy, type Decision } from "./turn/decision.ts";
 export type { TurnEvent, Usage } from "./turn/event.ts";

@@ -39,7 +39,7 @@ export {
 export { isFields, jsonOf, ownOf } from "./json/json.ts";
 export { reasonWords } from "./turn/failure-reason.ts";
 export { Fault } from "./turn/fault.ts";
-export type { Call, DialectName, Fields, FunctionTool, Item, ToolChoice } from "./turn/turn.ts";
+export type { Call, Fields, FunctionTool, Item, ToolChoice } from "./turn/turn.ts";
 export { onPath } from "./upstreams/codex/command.ts";
 export { isLoopback } from "./upstreams/loopback.ts";
 export { version } from "./upstreams/version.ts";

@@ -33,18 +33,27 @@ const sources: Readonly<Record<string, readonly string[]>> = {
   codex: ["$OPENAI_BASE_URL"],
   claude: ["./.claude/settings.json", "./.claude/settings.local.json", "$ANTHROPIC_BASE_URL"],
   opencode: [
-    ...["config/opencode/opencode.json", "./opencode.json"],
-    ...["config/opencode/opencode.jsonc", "./opencode.jsonc"],
+    "config/opencode/opencode.json",
+    "./opencode.json",
+    "config/opencode/opencode.jsonc",
+    "./opencode.jsonc",
   ],
   qwen: [
-    ...["~/.qwen/settings.json", "~/.qwen/.env", "./.qwen/settings.json", "./.qwen/.env"],
+    "~/.qwen/settings.json",
+    "~/.qwen/.env",
+    "./.qwen/settings.json",
+    "./.qwen/.env",
     "$OPENAI_BASE_URL",
   ],
   cline: ["~/.cline/data/settings/providers.json"],
   continue: ["~/.continue/config.yaml", "~/.continue/config.json"],
   aider: [
-    ...["~/.aider.conf.yml", "~/.env", "./.aider.conf.yml", "./.env"],
-    ...["$OPENAI_API_BASE", "$AIDER_OPENAI_API_BASE"],
+    "~/.aider.conf.yml",
+    "~/.env",
+    "./.aider.conf.yml",
+    "./.env",
+    "$OPENAI_API_BASE",
+    "$AIDER_OPENAI_API_BASE",
   ],
   goose: ["config/goose/config.yaml", "$OPENAI_HOST", "$OPENAI_BASE_URL"],
   crush: ["config/crush/crush.json", "data/crush/crush.json", "./crush.json", "./.crush.json"],
@@ -124,15 +133,16 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
   const there = agents.filter(({ commands }) =>
     commands.some((command) => onPath(command, path) !== undefined),
   );
-  const checks = there.flatMap((agent): (Check | Promise<Check>)[] => {
+  const checks = there.map(async (agent) => {
     const { name, title } = agent;
     const addresses = addressesOf(agent, place);
-    if (addresses.length > 0) return addresses.map((address) => addressCheck(title, address));
+    if (addresses.length > 0)
+      return Promise.all(addresses.map((address) => addressCheck(title, address)));
     const evidence = "is on PATH, and its settings name no address of this machine";
     const remedy = `To have it ask this gateway: patchbay launch ${name}`;
     return [check("agent.address", title, "note", evidence, remedy)];
   });
-  return Promise.all(checks);
+  return (await Promise.all(checks)).flat();
 }
 
 /** The outcome of a connection to an address. */

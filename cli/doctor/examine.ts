@@ -169,8 +169,8 @@ function permissionChecks(file: string, source: Source): Check[] {
 }
 
 /** The paths of keys that are written out instead of referring to a variable. */
-function literalKeys({ value, refers }: Source): string[] {
-  const { upstreams, server } = isFields(value) ? value : {};
+function literalKeys(source: Source): string[] {
+  const { upstreams, server } = isFields(source.value) ? source.value : {};
   const places: (readonly (string | number)[])[] = [];
   for (const [name, upstream] of Object.entries(isFields(upstreams) ? upstreams : {}))
     if (isFields(upstream) && typeof upstream.api_key === "string")
@@ -179,7 +179,7 @@ function literalKeys({ value, refers }: Source): string[] {
   for (const [at, entry] of keys.entries())
     if (typeof entry === "string" || isFields(entry))
       places.push(["server", "keys", at, ...(isFields(entry) ? ["key"] : [])]);
-  return places.filter((path) => !refers(path)).map((path) => path.join("."));
+  return places.filter((path) => !source.refers(path)).map((path) => path.join("."));
 }
 
 export type MachineState = {

@@ -126,7 +126,7 @@ describe("a Responses stream", () => {
     response: { id: "r", status: "completed", output: [call] },
   };
   const numbered = (...events: readonly Event[]): Event[] =>
-    events.map((event, at) => ({ sequence_number: at, ...event }));
+    events.map((event, at) => Object.assign({ sequence_number: at }, event));
 
   it("is read with its calls, its end and its figures", () => {
     const added: Event = { type: "response.output_item.added", item: text };

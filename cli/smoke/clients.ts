@@ -52,8 +52,14 @@ type Client = {
   strict(): (event: Fields, hasFinished: boolean) => Iterable<string>;
 };
 
-const json = (value: unknown): string => String(JSON.stringify(value));
+const json = (value: unknown): string => JSON.stringify(value) ?? "nothing";
 const firstOf = (list: unknown): Fields => fieldsOf(listOf(list)?.[0]) ?? {};
+
+const terminals = new Set<unknown>([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+]);
 
 const table: Readonly<Record<Door, Client>> = {
   chat: {
@@ -101,7 +107,7 @@ const table: Readonly<Record<Door, Client>> = {
       tools: [{ type: "function", ...tool }],
     }),
     finishIn: ({ type, response, status }) =>
-      type === undefined || /^response\.(?:completed|incomplete|failed)$/.test(String(type))
+      type === undefined || terminals.has(type)
         ? (fieldsOf(response)?.status ?? status)
         : undefined,
     finish: "completed",
