@@ -16,7 +16,7 @@ import {
   listOf,
   numberOf,
 } from "../../src/terminal.ts";
-import { type Door, tool } from "./scene.ts";
+import type { Door } from "./scene.ts";
 
 export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
@@ -38,8 +38,6 @@ export type AnswerSummary = {
 };
 
 type Client = {
-  /** The fields of a request beside its model. */
-  body(prompt: string, stream: boolean): Fields;
   /** The reason why an answer ended, in a whole answer or in an event; undefined if the event has none. */
   finishIn(fields: Fields): unknown;
   /** The reason of an answer with calls. */
@@ -63,12 +61,6 @@ const terminals = new Set<unknown>([
 
 const table: Readonly<Record<Door, Client>> = {
   chat: {
-    body: (prompt, stream) => ({
-      stream,
-      ...(stream && { stream_options: { include_usage: true } }),
-      messages: [{ role: "user", content: prompt }],
-      tools: [{ type: "function", function: tool }],
-    }),
     finishIn: ({ choices }) => firstOf(choices).finish_reason,
     finish: "tool_calls",
     callsAlone: true,
@@ -100,12 +92,6 @@ const table: Readonly<Record<Door, Client>> = {
     },
   },
   responses: {
-    body: (prompt, stream) => ({
-      stream,
-      store: false,
-      input: prompt,
-      tools: [{ type: "function", ...tool }],
-    }),
     finishIn: ({ type, response, status }) =>
       type === undefined || terminals.has(type)
         ? (fieldsOf(response)?.status ?? status)
@@ -115,7 +101,7 @@ const table: Readonly<Record<Door, Client>> = {
     end: "[DONE]",
     strict() {
       const added = new Set<unknown>();
-      const closed: SeenCall[] = [];
+      let closed: readonly SeenCall[] = [];
       let next = 0;
       return function* ({ type, item, response, sequence_number: number }, hasFinished) {
         if (hasFinished) yield "an event follows the terminal";
@@ -125,7 +111,7 @@ const table: Readonly<Record<Door, Client>> = {
         if (type === "response.output_item.added") added.add(id);
         if (type === "response.output_item.done") {
           if (!added.has(id)) yield `item ${String(id)} is done and was never added`;
-          closed.push(...callsIn([item]));
+          closed = [...closed, ...callsIn([item])];
         }
         const output = listOf(fieldsOf(response)?.output);
         if (type === "response.completed" && json(callsIn(output ?? [])) !== json(closed))
@@ -134,12 +120,6 @@ const table: Readonly<Record<Door, Client>> = {
     },
   },
   messages: {
-    body: (prompt, stream) => ({
-      stream,
-      max_tokens: 4096,
-      messages: [{ role: "user", content: prompt }],
-      tools: [{ name: tool.name, description: tool.description, input_schema: tool.parameters }],
-    }),
     finishIn: ({ delta, stop_reason }) => fieldsOf(delta)?.stop_reason ?? stop_reason,
     finish: "tool_use",
     callsAlone: false,

@@ -2,16 +2,9 @@
 
 import { sseReader } from "../../src/inspection.ts";
 import { Fault, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
-import {
-  AnswerReading,
-  type AnswerSummary,
-  clientOf,
-  clients,
-  errorText,
-  figuresInHead,
-} from "./clients.ts";
+import { AnswerReading, type AnswerSummary, clients, errorText, figuresInHead } from "./clients.ts";
 import { disagreements, problemsIn } from "./judge.ts";
-import { prompt, type Scene, scenes } from "./scene.ts";
+import { bodyFor, type Scene, scenes } from "./scene.ts";
 
 export type Look = {
   readonly url: string;
@@ -51,13 +44,10 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
   const bounds = { least, most: atMost ?? Infinity };
   const model = options.model ?? (await firstModel(target));
   // Several calls are asked for even where one is expected, which shows that a cap holds.
-  const text = prompt(Math.max(2, least));
+  const count = Math.max(2, least);
   const answers: Answer[] = [];
   for (const scene of scenes) {
-    const seen = await ask(target, scene, {
-      model,
-      ...clientOf(scene.door).body(text, scene.stream),
-    });
+    const seen = await ask(target, scene, bodyFor(scene, model, count));
     answers.push({ scene, seen, problems: [...seen.problems, ...problemsIn(scene, seen, bounds)] });
   }
   // Only answers without problems of their own are compared.

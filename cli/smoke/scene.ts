@@ -3,27 +3,6 @@
 import type { OutputMode } from "../../src/inspection.ts";
 import type { Fields } from "../../src/terminal.ts";
 
-/** One way of asking for a burst of calls. */
-export type Scene = {
-  readonly door: Door;
-  readonly stream: boolean;
-  readonly output: OutputMode;
-};
-
-/** The dialects of clients. */
-export type Door = (typeof doors)[number];
-const doors = ["chat", "responses", "messages"] as const;
-
-/** Each stream stands beside the whole answer that it must agree with. */
-export const scenes: readonly Scene[] = doors.flatMap((door) =>
-  (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
-    [true, false].map((stream) => ({ door, stream, output })),
-  ),
-);
-
-export const sceneName = ({ door, stream, output }: Scene): string =>
-  `${door} ${stream ? "stream" : "whole"} ${output}`;
-
 /** Two of the names are beyond ASCII, so that a gateway that mangles those is found. */
 const cities = "Paris Zürich Tokyo Malmö Lima Oslo Cairo Delhi Sydney Toronto Nairobi Lisbon".split(
   " ",
@@ -45,6 +24,53 @@ export const tool = {
   description: "The weather of one city, now. For several cities call it several times at once.",
   parameters,
 };
+
+/** The fields of a request beside its model, by the dialects of clients. */
+const bodies = {
+  chat: (text: string, stream: boolean): Fields => ({
+    stream,
+    ...(stream && { stream_options: { include_usage: true } }),
+    messages: [{ role: "user", content: text }],
+    tools: [{ type: "function", function: tool }],
+  }),
+  responses: (text: string, stream: boolean): Fields => ({
+    stream,
+    store: false,
+    input: text,
+    tools: [{ type: "function", ...tool }],
+  }),
+  messages: (text: string, stream: boolean): Fields => ({
+    stream,
+    max_tokens: 4096,
+    messages: [{ role: "user", content: text }],
+    tools: [{ name: tool.name, description: tool.description, input_schema: parameters }],
+  }),
+};
+
+export type Door = keyof typeof bodies;
+
+/** One way of asking for a burst of calls. */
+export type Scene = {
+  readonly door: Door;
+  readonly stream: boolean;
+  readonly output: OutputMode;
+};
+
+/** Each stream stands beside the whole answer that it must agree with. */
+export const scenes: readonly Scene[] = (Object.keys(bodies) as Door[]).flatMap((door) =>
+  (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
+    [true, false].map((stream) => ({ door, stream, output })),
+  ),
+);
+
+export const sceneName = ({ door, stream, output }: Scene): string =>
+  `${door} ${stream ? "stream" : "whole"} ${output}`;
+
+/** The request of a scene for a number of calls. */
+export const bodyFor = ({ door, stream }: Scene, model: string, count: number): Fields => ({
+  model,
+  ...bodies[door](prompt(count), stream),
+});
 
 /** A text that makes a model call the tool once for each of some cities. */
 export function prompt(count: number): string {
