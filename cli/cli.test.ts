@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { trustConfig } from "../src/host/config/trust-config.ts";
+import { runCommand } from "../test/support/command.ts";
 import { compileCache } from "../test/support/compile-cache.ts";
 import { flags } from "../src/host/config/env.ts";
 import { clients } from "./smoke/clients.ts";
@@ -32,7 +33,23 @@ type Patchbay = {
   readonly until: (stream: "out" | "err", pattern: RegExp) => Promise<RegExpExecArray>;
 };
 
-/** The command in a process of its own, in an empty directory with an empty environment. */
+const environment = (env: Readonly<Record<string, string>>) => ({
+  XDG_CONFIG_HOME: directory,
+  HOME: directory,
+  ...compileCache,
+  ...env,
+});
+
+/** Runs a command to its end, in an empty directory with an empty environment. */
+async function command(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const { code, out, errors } = await runCommand(args, { directory, env: environment(env) });
+  return { code, out, err: errors };
+}
+
+/** The same in a process of its own. */
 function patchbay(args: readonly string[], env: Readonly<Record<string, string>> = {}): Patchbay {
   return started(process.execPath, [join(import.meta.dirname, "cli.ts"), ...args], env);
 }
@@ -44,7 +61,7 @@ function started(
 ): Patchbay {
   const child = spawn(command, args, {
     cwd: directory,
-    env: { XDG_CONFIG_HOME: directory, HOME: directory, ...compileCache, ...env },
+    env: environment(env),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { out: "", err: "" };
@@ -112,7 +129,7 @@ describe("patchbay check", () => {
       "patchbay.yaml",
       "upstreams:\n  far: { dialect: chat, base_url: 'https://example.com/v1?k=s' }\n  demo: { dialect: scripted }\nmodels: { gpt: [far/x, demo/demo] }\n",
     );
-    const { code, out, err } = await patchbay(["check"]).over;
+    const { code, out, err } = await command(["check"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toBe(
       `${join(directory, "patchbay.yaml")}: no problems.
@@ -132,14 +149,14 @@ store:
       "bare.yaml",
       "upstreams:\n  far: { dialect: chat, base_url: 'https://example.com/v1' }\n",
     );
-    const { out } = await patchbay(["check", "--config", "bare.yaml"]).over;
+    const { out } = await command(["check", "--config", "bare.yaml"]);
     expect(out).toContain("models:\n  none by name; ask for upstream/model, such as far/MODEL\n");
   });
 
   it("lists the tenants, and no key", async () => {
     const keys = "[foo, { name: ann, key: s3cret }, { name: ann, key: s3cret2 }]";
     write("keys.yaml", `server: { keys: ${keys} }\n`);
-    const { out } = await patchbay(["check", "--config", "keys.yaml"]).over;
+    const { out } = await command(["check", "--config", "keys.yaml"]);
     expect(out).toContain("\ntenants:\n  key-2c26b46b68ff\n  ann\nupstreams:\n");
     expect(out).not.toContain("s3cret");
   });
@@ -147,9 +164,9 @@ store:
   it("says which rules for calls hold, whoever set them", async () => {
     write("patchbay.yaml", "tools: { block_max: 4, stop_after: false, block_delimiter: '' }\n");
     const env = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };
-    const { out } = await patchbay(["check"], env).over;
+    const { out } = await command(["check"], env);
     expect(out).toContain("\ntools:\n  block_max        1\n  stop_after_mode  first\n");
-    const json = await patchbay(["check", "--json"], env).over;
+    const json = await command(["check", "--json"], env);
     expect(JSON.parse(json.out)).toMatchObject({
       tools: { block_max: 1, stop_after_mode: "first", stop_after: false },
     });
@@ -157,7 +174,7 @@ store:
 
   it("tells every problem and fails", async () => {
     write("bad.yaml", "server:\n  prot: 1\n  host: 0.0.0.0\nmodels:\n  a: nowhere/x\n");
-    const { code, out, err } = await patchbay(["check", "--config", "bad.yaml"]).over;
+    const { code, out, err } = await command(["check", "--config", "bad.yaml"]);
     const file = join(directory, "bad.yaml");
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err.split("\n").map((line) => line.replace(file, "bad.yaml"))).toEqual([
@@ -167,7 +184,7 @@ store:
       "",
     ]);
 
-    const json = await patchbay(["check", "--config", "bad.yaml", "--json"]).over;
+    const json = await command(["check", "--config", "bad.yaml", "--json"]);
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({
       ok: false,
@@ -180,7 +197,7 @@ store:
 describe("files that cannot be written", () => {
   it("are found by a check, with their line", async () => {
     write("patchbay.yaml", "telemetry:\n  event_log: patchbay.yaml/events.ndjson\n");
-    const { code, err } = await patchbay(["check"], { TOKEN_LOG_PATH: directory }).over;
+    const { code, err } = await command(["check"], { TOKEN_LOG_PATH: directory });
     expect(code).toBe(1);
     expect(err.replaceAll(directory, "")).toBe(
       `/patchbay.yaml:2:3 telemetry.event_log: stands below something that is no directory; choose another path
@@ -334,25 +351,25 @@ describe("patchbay serve", () => {
 describe("patchbay init", () => {
   it("prints what it would write where nobody can be asked, and writes it when told to", async () => {
     const env = { DEEPSEEK_API_KEY: "canary" };
-    const printed = await patchbay(["init"], env).over;
+    const printed = await command(["init"], env);
     expect(printed.code).toBe(0);
     expect(printed.out).toContain("api_key: ${DEEPSEEK_API_KEY}");
     const file = join(directory, "patchbay.yaml");
     expect(existsSync(file)).toBe(false);
-    expect((await patchbay(["init", "--yes"], env).over).code).toBe(0);
+    expect((await command(["init", "--yes"], env)).code).toBe(0);
     expect(readFileSync(file, "utf8")).not.toContain("canary");
-    const checked = await patchbay(["check"], env).over;
+    const checked = await command(["check"], env);
     expect([checked.code, checked.out]).toEqual([0, expect.stringContaining("no problems")]);
   });
 
   it("replaces a file only by force, and keeps it", async () => {
     const file = join(directory, "patchbay.yaml");
     writeFileSync(file, "# mine\n");
-    const again = await patchbay(["init", "--yes"]).over;
+    const again = await command(["init", "--yes"]);
     expect(again.code).toBe(1);
     expect(again.err).toContain("is there already");
     expect(readFileSync(file, "utf8")).toBe("# mine\n");
-    const { code, out } = await patchbay(["init", "--force", "--json"]).over;
+    const { code, out } = await command(["init", "--force", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ keys: [], agents: [], file });
     expect(readFileSync(`${file}.1.bak`, "utf8")).toBe("# mine\n");
@@ -363,16 +380,16 @@ describe("patchbay init", () => {
 describe("patchbay health", () => {
   it("is ready, not ready, or not there, by its exit code", async () => {
     const { url } = await serving();
-    const ready = await patchbay(["health", "--url", `${url}/v1`]).over;
+    const ready = await command(["health", "--url", `${url}/v1`]);
     expect([ready.code, ready.out]).toEqual([0, `${url} is ready\n  demo: ready\n`]);
     const other = createHttpServer((_, response) => response.end("hello"));
     other.listen(0, "127.0.0.1");
     await once(other, "listening");
     const at = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const nobody = await patchbay(["health", "--url", at, "--json"]).over;
+    const nobody = await command(["health", "--url", at, "--json"]);
     other.close();
     expect([nobody.code, JSON.parse(nobody.out)]).toEqual([3, { url: at, ready: false }]);
-    expect((await patchbay(["health", "--url", "http://127.0.0.1:9"]).over).code).toBe(3);
+    expect((await command(["health", "--url", "http://127.0.0.1:9"])).code).toBe(3);
   });
 });
 
@@ -380,34 +397,33 @@ describe("patchbay smoke", () => {
   it.each(["127.0.0.1:11435", "localhost:11435", "gateway"])(
     "says how to write an address such as %s",
     async (url) => {
-      const { code, err } = await patchbay(["smoke", "--url", url]).over;
+      const { code, err } = await command(["smoke", "--url", url]);
       expect(code).toBe(2);
       expect(err).toContain("Write it whole, such as http://127.0.0.1:11435.");
     },
   );
 
   it("names the option that does what `--allow-single` did", async () => {
-    const { code, err } = await patchbay(["smoke", "--allow-single"]).over;
+    const { code, err } = await command(["smoke", "--allow-single"]);
     expect(code).toBe(1);
     expect(err).toBe("There is no `--allow-single` here; give `--expect 1` instead.\n");
   });
 
   it("says that no answer could have both so many calls and so few", async () => {
-    const { code, err } = await patchbay(["smoke", "--at-most", "1"]).over;
+    const { code, err } = await command(["smoke", "--at-most", "1"]);
     expect(code).toBe(1);
     expect(err).toBe("`--at-most 1` is less than `--expect 2`; give `--expect 1` too.\n");
   });
 
   it("sees a burst, and the way back to single calls by the environment", async () => {
     const { url } = await serving();
-    expect((await patchbay(["smoke", "--url", url]).over).code).toBe(0);
+    expect((await command(["smoke", "--url", url])).code).toBe(0);
     const single = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };
     const back = await serving([], single);
-    const { code, out } = await patchbay(["smoke", "--url", back.url]).over;
+    const { code, out } = await command(["smoke", "--url", back.url]);
     expect(code).toBe(1);
     expect(out).toContain("1 call came where 2 were expected; the gateway withheld the others");
-    const held = await patchbay(["smoke", "--url", back.url, "--expect", "1", "--at-most", "1"])
-      .over;
+    const held = await command(["smoke", "--url", back.url, "--expect", "1", "--at-most", "1"]);
     expect(held.code).toBe(0);
     expect(held.out).toContain("count=1 truncated=true mode=first");
   });
@@ -453,7 +469,7 @@ it("each variable of the older proxy takes effect or is named by `check`", async
         return [name, value];
       }),
   );
-  const { code, err } = await patchbay(["check"], env).over;
+  const { code, err } = await command(["check"], env);
   const lines = err.split("\n").map((line) => /^(\w+) is set, but/.exec(line)?.[1]);
   const named = new Set(lines);
   expect(code).toBe(0);
@@ -472,25 +488,25 @@ describe("patchbay", () => {
   it("knows its version and shows how it is used", async () => {
     const manifest = readFileSync(join(import.meta.dirname, "../package.json"), "utf8");
     const { version } = JSON.parse(manifest) as { version: string };
-    expect((await patchbay(["--version"]).over).out).toBe(`${version}\n`);
-    expect((await patchbay(["--help"]).over).out).toContain("Examples:");
-    const { out: smoke } = await patchbay(["smoke", "--help"]).over;
+    expect((await command(["--version"])).out).toBe(`${version}\n`);
+    expect((await command(["--help"])).out).toContain("Examples:");
+    const { out: smoke } = await command(["smoke", "--help"]);
     expect(smoke.replaceAll(/\s+/g, " ")).toContain("twelve requests, in three dialects");
     expect([scenes.length, clients.length]).toEqual([12, 3]);
   });
 
   it("says alone what is there and what to do next, and starts nothing", async () => {
-    const { code, out } = await patchbay([], { GROQ_API_KEY: "canary" }).over;
+    const { code, out } = await command([], { GROQ_API_KEY: "canary" });
     expect(code).toBe(0);
     expect(out).toMatch(/keys +GROQ_API_KEY\n.*\nagents +none\n\n +patchbay init/);
     expect(out).not.toContain("canary");
   });
 
   it("fails on words it does not know", async () => {
-    const { code, err } = await patchbay(["serv"]).over;
+    const { code, err } = await command(["serv"]);
     expect(code).toBe(2);
     expect(err).toContain("Did you mean serve?");
-    const port = await patchbay(["serve", "--port", "99999"]).over;
+    const port = await command(["serve", "--port", "99999"]);
     expect(port.code).toBe(2);
     expect(port.err).toContain("Give a port from 0");
   });

@@ -319,18 +319,24 @@ Examples:
   )
   .action(async (shell: Shell) => (await import("./commands/completion.ts")).completion(shell));
 
-try {
-  const [, , first, ...words] = process.argv;
-  // Hidden, and not parsed: its words are those of a command line that is not finished.
-  if (first === "complete")
-    await (await import("./commands/completion.ts")).complete(program, words);
-  else if (first !== undefined) await program.parseAsync();
-  else await (await import("./commands/status.ts")).overview();
-} catch (error) {
-  if (!(error instanceof Fault)) throw error;
-  printFault(error);
-  process.exitCode = 1;
+/** Runs one command line: the words behind `patchbay`. */
+export async function runPatchbay(words: readonly string[]): Promise<void> {
+  try {
+    // Hidden, and not parsed: its words are those of a command line that is not finished.
+    if (words[0] === "complete")
+      await (await import("./commands/completion.ts")).complete(program, words.slice(1));
+    else if (words.length > 0) await program.parseAsync(words, { from: "user" });
+    else await (await import("./commands/status.ts")).overview();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    printFault(error);
+    process.exitCode = 1;
+  }
 }
+
+// Node before 24.2 does not set `main`; only tests import this module, on a newer Node.
+const { main = true } = import.meta as { readonly main?: boolean };
+if (main) await runPatchbay(process.argv.slice(2));
 
 /** `cli` and, built, `dist/cli`. */
 function ownManifest(): { readonly version: string; readonly engines: { readonly node: string } } {

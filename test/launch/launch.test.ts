@@ -18,6 +18,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { missing as noClaude } from "../claude/claude.ts";
 import { missing as noCodex } from "../codex/codex.ts";
+import { runCommand } from "../support/command.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { serve } from "../support/serve.ts";
 
@@ -62,18 +63,20 @@ function homeFolder(): Home {
 const launching = (home: Home, args: readonly string[]) =>
   running(home, [process.execPath, cli, "launch", ...args]);
 
+const environmentIn = ({ path }: Home) => ({
+  ...compileCache,
+  PATH: [join(path, "bin"), programs, process.env["PATH"]].join(delimiter),
+  HOME: path,
+  CODEX_HOME: join(path, ".codex"),
+  XDG_STATE_HOME: join(path, "state"),
+  TMPDIR: join(path, "tmp"),
+});
+
 /** Runs a program in a home, with its own programs and those of the project on PATH. */
-function running({ path }: Home, [program = "", ...args]: readonly string[]) {
+function running(home: Home, [program = "", ...args]: readonly string[]) {
   const child = spawn(program, args, {
-    cwd: join(path, "work"),
-    env: {
-      ...compileCache,
-      PATH: [join(path, "bin"), programs, process.env["PATH"]].join(delimiter),
-      HOME: path,
-      CODEX_HOME: join(path, ".codex"),
-      XDG_STATE_HOME: join(path, "state"),
-      TMPDIR: join(path, "tmp"),
-    },
+    cwd: join(home.path, "work"),
+    env: environmentIn(home),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = async (): Promise<{ code: number | null; out: string; errors: string }> => {
@@ -87,6 +90,12 @@ function running({ path }: Home, [program = "", ...args]: readonly string[]) {
   return { child, ended: ended() };
 }
 const launch = (home: Home, ...args: string[]) => launching(home, args).ended;
+/** The same in this process, for a launch that runs no agent. */
+const prepare = (home: Home, ...args: string[]) =>
+  runCommand(["launch", ...args], {
+    directory: join(home.path, "work"),
+    env: environmentIn(home),
+  });
 
 /** An agent that says what it was started with, asks for a word, and ends with a code of its own. */
 const asking = `
@@ -118,7 +127,7 @@ describe("an agent that is launched", () => {
     const good = await launch(home, "goose", "--url", `${served.url}/v1/`, "--key", "k1");
     // The first is the launch's own, to see whether the model answers.
     expect([good.code, good.out, served.turns().length]).toEqual([7, "200 \n", 2]);
-    const bad = await launch(home, "goose", "--url", served.url, "--key", "wrong");
+    const bad = await prepare(home, "goose", "--url", served.url, "--key", "wrong");
     expect(bad.code).toBe(1);
     expect(bad.errors).toMatch(/does not list its models: .*key/i);
   });
@@ -144,11 +153,11 @@ describe("an agent that is launched", () => {
 
   it("must be there, and its name known, and the configuration right", async () => {
     using home = homeFolder();
-    expect((await launch(home, "aider")).errors).toMatch(/not on PATH.*pip install aider-chat/);
-    expect((await launch(home, "opencod")).errors).toContain("Did you mean `opencode`?");
+    expect((await prepare(home, "aider")).errors).toMatch(/not on PATH.*pip install aider-chat/);
+    expect((await prepare(home, "opencod")).errors).toContain("Did you mean `opencode`?");
     home.program("goose", asking);
     home.write("work/patchbay.yaml", "upstreams: { a: { dialect: chatt } }\n");
-    const { code, errors } = await launch(home, "goose", "--config", "patchbay.yaml");
+    const { code, errors } = await prepare(home, "goose", "--config", "patchbay.yaml");
     expect(code).toBe(1);
     expect(errors).toMatch(/patchbay\.yaml:1.*dialect/);
   });
@@ -218,9 +227,9 @@ describe("--keep and --restore", () => {
   it("change the agent's settings and put them back, with no gateway there", async () => {
     using home = homeFolder();
     const now = home.write(".codex/config.toml", settings);
-    const unheard = await launch(home, "codex", "--keep", "--url", "http://127.0.0.1:9");
+    const unheard = await prepare(home, "codex", "--keep", "--url", "http://127.0.0.1:9");
     expect([unheard.code, now()]).toEqual([1, settings]);
-    const kept = await launch(
+    const kept = await prepare(
       home,
       "codex",
       "--keep",
@@ -231,7 +240,7 @@ describe("--keep and --restore", () => {
     );
     expect(kept).toMatchObject({ code: 0, out: expect.stringContaining("codex --restore") });
     expect(now()).toContain('base_url = "http://127.0.0.1:9/v1"');
-    const restored = await launch(home, "codex", "--restore");
+    const restored = await prepare(home, "codex", "--restore");
     expect(restored).toMatchObject({ code: 0, out: expect.stringContaining("byte for byte") });
     expect(now()).toBe(settings);
   });
@@ -286,8 +295,10 @@ const settingsFiles: Readonly<Record<string, string>> = {
 };
 
 describe.skipIf(process.platform === "win32")("--keep on a settings file that is", () => {
-  it.each(odd)("%s neither waits nor harms it", async (_, agent, said, make) => {
+  it.each(odd)("%s neither waits nor harms it", async (what, agent, said, make) => {
     using home = homeFolder();
+    // Reading a pipe would stop this process for good.
+    const run = what === "a pipe" ? launch : prepare;
     const file = join(home.path, settingsFiles[agent] ?? "");
     mkdirSync(dirname(file), { recursive: true });
     make(file);
@@ -295,10 +306,10 @@ describe.skipIf(process.platform === "win32")("--keep on a settings file that is
     const textNow = (): string => (before.isFile() ? readFileSync(file, "utf8") : "");
     const text = textNow();
     const url = "http://127.0.0.1:9";
-    const kept = await launch(home, agent, "--keep", "--url", url, "--model", "m");
+    const kept = await run(home, agent, "--keep", "--url", url, "--model", "m");
     expect(kept.out + kept.errors).toContain(`${file} ${said}`);
     expect(kept.out + kept.errors).not.toContain("    at ");
-    const restored = await launch(home, agent, "--restore");
+    const restored = await run(home, agent, "--restore");
     expect(restored.errors).toBe("");
     expect(lstatSync(file).mode).toBe(before.mode);
     expect(textNow() === text).toBe(true);
@@ -330,7 +341,7 @@ describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () =
     const settings = `# mine\nmodel = "gpt-9"\nmodel_provider = "other"\n[model_providers.other]\nname = "Other"\nbase_url = "http://127.0.0.1:9/v1"\n`;
     const now = home.write(".codex/config.toml", settings);
     await using served = await serve({});
-    expect((await launch(home, "codex", "--keep", "--url", served.url)).code).toBe(0);
+    expect((await prepare(home, "codex", "--keep", "--url", served.url)).code).toBe(0);
     const { code, out, errors } = await running(home, [
       join(programs, "codex"),
       "exec",
@@ -340,7 +351,7 @@ describe.skipIf(noCodex)("Codex CLI whose own settings name another place", () =
     expect({ code, errors }).toMatchObject({ code: 0 });
     expect(out).toContain("Patchbay's built-in demo model");
     expect(errors).not.toMatch(/metadata/i);
-    expect((await launch(home, "codex", "--restore")).code).toBe(0);
+    expect((await prepare(home, "codex", "--restore")).code).toBe(0);
     expect(now()).toBe(settings);
   });
 });
@@ -363,11 +374,11 @@ describe.skipIf(noClaude)("Claude Code whose own settings name another place", (
     const settings = `{\n  "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"},\n  "cleanupPeriodDays": 30\n}\n`;
     const now = home.write(".claude/settings.json", settings);
     await using served = await serve({});
-    expect((await launch(home, "claude", "--keep", "--url", served.url)).code).toBe(0);
+    expect((await prepare(home, "claude", "--keep", "--url", served.url)).code).toBe(0);
     const { code, out } = await running(home, [join(programs, "claude"), "-p", "Say hello"]).ended;
     expect(code).toBe(0);
     expect(out).toContain("Patchbay's built-in demo model");
-    expect((await launch(home, "claude", "--restore")).code).toBe(0);
+    expect((await prepare(home, "claude", "--restore")).code).toBe(0);
     expect(JSON.parse(now())).toEqual(JSON.parse(settings));
   });
 });

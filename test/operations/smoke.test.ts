@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { look, type Look, type Report } from "../../cli/smoke/look.ts";
 import { upstreamDialects } from "../support/client.ts";
-import { compileCache } from "../support/compile-cache.ts";
+import { runCommand, type CommandOutput } from "../support/command.ts";
 import { chunk } from "../support/fake-model.ts";
 import {
   cut,
@@ -211,22 +210,13 @@ describe("who is not let in", () => {
 });
 
 describe("patchbay smoke", () => {
-  type Ended = { readonly code: number; readonly out: string; readonly err: string };
-  const cli = join(import.meta.dirname, "../../cli/cli.ts");
-  const patchbay = (words: readonly string[], env = {}): Promise<Ended> =>
-    new Promise((resolve) =>
-      execFile(
-        process.execPath,
-        [cli, "smoke", ...words],
-        { env: { ...compileCache, ...env } },
-        (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }),
-      ),
-    );
+  const patchbay = (words: readonly string[], env = {}): Promise<CommandOutput> =>
+    runCommand(["smoke", ...words], { directory: tmpdir(), env });
 
   it("shows what came, and takes the key from the environment", async () => {
     await using served = await serve({ server: { keys: ["k"] } });
-    const { code, out, err } = await patchbay(["--url", served.url], { PATCHBAY_API_KEY: "k" });
-    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const { code, out, errors } = await patchbay(["--url", served.url], { PATCHBAY_API_KEY: "k" });
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
     const rows = out.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
     expect(rows).toContain(
       "ok | chat | stream | obsidian-xml | 2: get_weather Paris, Zürich | tool_calls | count=2 truncated=false mode=burst | 2",
@@ -264,12 +254,12 @@ describe("patchbay smoke", () => {
     const { url, [Symbol.asyncDispose]: close } = await loopback(() => {});
     await close();
     const line = `Nothing answers at ${url}/v1/models (ECONNREFUSED); start it with \`patchbay serve\`, or check \`--url\`.`;
-    expect(await patchbay(["--url", url])).toEqual({ code: 3, out: "", err: `${line}\n` });
+    expect(await patchbay(["--url", url])).toEqual({ code: 3, out: "", errors: `${line}\n` });
     const told = await patchbay(["--url", url, "--json"]);
     expect({ ...told, out: JSON.parse(told.out) as unknown }).toEqual({
       code: 3,
       out: { ok: false, problems: [line], answers: [] },
-      err: "",
+      errors: "",
     });
   });
 
@@ -277,8 +267,8 @@ describe("patchbay smoke", () => {
     [["--expect", "0"], "Give a number of calls from 1 to 12."],
     [["--timeout", "soon"], "Give a number of seconds, such as 60."],
   ])("does not take %j", async (words, said) => {
-    const { code, err } = await patchbay(words);
+    const { code, errors } = await patchbay(words);
     expect(code).toBe(2);
-    expect(err).toContain(said);
+    expect(errors).toContain(said);
   });
 });

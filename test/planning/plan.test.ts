@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGateway } from "../../src/index.ts";
-import { compileCache } from "../support/compile-cache.ts";
+import { runCommand, type CommandOutput } from "../support/command.ts";
 
 const config = {
   upstreams: { up: { dialect: "chat", profile: "deepseek", base_url: "http://127.0.0.1:1/v1" } },
@@ -195,48 +193,44 @@ describe("patchbay plan", () => {
     writeFileSync(join(folder, "patchbay.json"), JSON.stringify(config));
   });
   afterAll(() => rmSync(folder, { recursive: true }));
-  const cli = join(import.meta.dirname, "../../cli/cli.ts");
-  const plan = (...args: string[]): Promise<{ stdout: string }> =>
-    promisify(execFile)(process.execPath, [cli, "plan", "--config", "patchbay.json", ...args], {
-      cwd: folder,
-      env: { ...process.env, ...compileCache },
-    });
-  const run = (...args: string[]): Promise<{ stdout: string }> => plan("request.json", ...args);
+  const plan = (...args: string[]): Promise<CommandOutput> =>
+    runCommand(["plan", "--config", "patchbay.json", ...args], { directory: folder, env: {} });
+  const run = (...args: string[]): Promise<CommandOutput> => plan("request.json", ...args);
 
   it("prints a table of tools and one of parameters", async () => {
-    const { stdout } = await run("--model", "other");
-    expect(stdout).toMatch(/^other -> up\/some-model \(profile deepseek\)\n/);
-    expect(stdout).toMatch(/^ {2}tool +kind +verdict +upstream name +reason$/m);
-    expect(stdout).toMatch(/^ {2}files\.read +function +native +files_read/m);
-    expect(stdout).toMatch(/^ {2}truncation +dropped +-/m);
-    expect(stdout).toMatch(/native=1 degraded=1 deferred=0 ignored=1 refused=0/);
+    const { out } = await run("--model", "other");
+    expect(out).toMatch(/^other -> up\/some-model \(profile deepseek\)\n/);
+    expect(out).toMatch(/^ {2}tool +kind +verdict +upstream name +reason$/m);
+    expect(out).toMatch(/^ {2}files\.read +function +native +files_read/m);
+    expect(out).toMatch(/^ {2}truncation +dropped +-/m);
+    expect(out).toMatch(/native=1 degraded=1 deferred=0 ignored=1 refused=0/);
   });
 
   it("shows the house's rules for calls that hold", async () => {
     const ruled = { ...config, tools: { block_max: 2 } };
     writeFileSync(join(folder, "ruled.json"), JSON.stringify(ruled));
-    const { stdout } = await run("--config", "ruled.json");
-    expect(stdout).toMatch(/^ {2}rule +value +reason\n {2}tools\.block_max +2 +\S/m);
+    const { out } = await run("--config", "ruled.json");
+    expect(out).toMatch(/^ {2}rule +value +reason\n {2}tools\.block_max +2 +\S/m);
   });
 
   it("shows every loss that strictness would name", async () => {
     const strict = { ...request.tools[0], strict: true };
     const asked = { ...request, truncation: undefined, tools: [strict] };
     writeFileSync(join(folder, "strict.json"), JSON.stringify(asked));
-    const { stdout } = await plan("strict.json");
-    expect(stdout).toMatch(
+    const { out } = await plan("strict.json");
+    expect(out).toMatch(
       /^ {2}files\.read +function +native +files_read +offered without `strict`$/m,
     );
-    expect(stdout).toMatch(/^ {2}tools\[0\] +changed +strict cannot be asked for$/m);
-    expect(stdout).toMatch(/; strictness would refuse this$/m);
+    expect(out).toMatch(/^ {2}tools\[0\] +changed +strict cannot be asked for$/m);
+    expect(out).toMatch(/; strictness would refuse this$/m);
   });
 
   it("prints JSON when asked, and refuses under strictness", async () => {
-    const { stdout } = await run("--json");
-    expect(JSON.parse(stdout)).toMatchObject({ object: "plan", lossy: true });
-    await expect(run("--strict")).rejects.toMatchObject({
+    const { out } = await run("--json");
+    expect(JSON.parse(out)).toMatchObject({ object: "plan", lossy: true });
+    expect(await run("--strict")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Strictness is on"),
+      errors: expect.stringContaining("Strictness is on"),
     });
   });
 });

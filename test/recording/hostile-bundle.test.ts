@@ -15,6 +15,8 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { readBundle } from "../../src/observe/recording/bundle.ts";
 import { replayAgainst } from "../../src/observe/recording/replay/replay-against.ts";
+import { runCommand, type CommandOutput } from "../support/command.ts";
+import { compileCache } from "../support/compile-cache.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream } from "../support/fake-upstream.ts";
 import { forged, lineOf, used, type ForgedLine } from "./forged.ts";
@@ -30,16 +32,36 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a command on a file in a process that may start, write and reach nothing. */
-function run(command: string, file: string, { guarded = true } = {}) {
-  const guard = guarded ? ["--permission", "--allow-fs-read=*"] : [];
+const wordsFor = (command: string, file: string): string[] => [
+  command,
+  file,
+  ...(command === "bundle" ? ["--preview"] : []),
+];
+
+const environment = { ...compileCache, PATH: process.env["PATH"] };
+const compiled = compileCache.NODE_COMPILE_CACHE;
+
+/** Runs a command on a file in a process that may start nothing and write only compiled modules. */
+function runGuarded(command: string, file: string) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [...guard, cli, command, file, ...(command === "bundle" ? ["--preview"] : [])],
-    { cwd: folder, encoding: "utf8", env: { PATH: process.env["PATH"], HOME: folder } },
+    [
+      "--permission",
+      "--allow-fs-read=*",
+      `--allow-fs-write=${compiled}/*`,
+      cli,
+      ...wordsFor(command, file),
+    ],
+    { cwd: folder, encoding: "utf8", env: { ...environment, HOME: folder } },
   );
   return { code: status, out: stdout, errors: stderr };
 }
+
+const run = (command: string, file: string): Promise<CommandOutput> =>
+  runCommand(wordsFor(command, file), {
+    directory: folder,
+    env: { ...environment, HOME: folder },
+  });
 
 function written(bundle: string): string {
   const file = join(folder, "forged.bundle.jsonl");
@@ -60,18 +82,16 @@ const having =
 
 describe("a bundle of unknown origin", { timeout: 60_000 }, () => {
   it.each(["replay", "explain", "bundle"])("needs no more than to be read: %s", (command) => {
-    const { code, out, errors } = run(command, written(sound));
+    const { code, out, errors } = runGuarded(command, written(sound));
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
     expect(out).not.toBe("");
   });
 
-  it.skipIf(isWindows)("starts no program that it names", () => {
+  it.skipIf(isWindows)("starts no program that it names", async () => {
     const [program, marker] = [join(folder, "program"), join(folder, "marker")];
     writeFileSync(program, `#!/bin/sh\ntouch ${marker}\n`, { mode: 0o755 });
     const settings = { dialect: "codex", command: program, home: folder, base_path: "/v1" };
-    const { code, out, errors } = run("replay", written(withUpstream(settings)), {
-      guarded: false,
-    });
+    const { code, out, errors } = await run("replay", written(withUpstream(settings)));
     expect(existsSync(marker)).toBe(false);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(errors).toMatch(/^The bundle .*upstreams\.fake.*command.*as it was recorded\.\n$/);
@@ -198,7 +218,7 @@ describe("a bundle of unknown origin", { timeout: 60_000 }, () => {
     expect(({} as Record<string, unknown>)["dialect"]).toBeUndefined();
   });
 
-  it("moves no cursor of the terminal that shows it", () => {
+  it("moves no cursor of the terminal that shows it", async () => {
     const text = "\u001B]0;owned\u0007\u009B2J\u202Etxt";
     const file = written(
       forged(sound, (lines) => {
@@ -209,19 +229,20 @@ describe("a bundle of unknown origin", { timeout: 60_000 }, () => {
       }),
     );
     for (const command of ["explain", "replay", "bundle"]) {
-      const { out, errors } = run(command, file);
+      const { out, errors } = await run(command, file);
       expect(out).toContain("owned");
       expect(out + errors).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
     }
   });
 
-  it.skipIf(isWindows)("is read from a file alone, and not without end", () => {
+  it.skipIf(isWindows)("is read from a file alone, and not without end", async () => {
     const [pipe, huge] = [join(folder, "pipe"), join(folder, "huge.bundle.jsonl")];
     execFileSync("mkfifo", [pipe]);
     writeFileSync(huge, "");
     truncateSync(huge, 200_000_000);
     for (const file of [pipe, folder, huge]) {
-      const { code, out, errors } = run("explain", file);
+      // Reading a pipe would stop this process for good.
+      const { code, out, errors } = await (file === pipe ? runGuarded : run)("explain", file);
       expect({ code, out }).toEqual({ code: 2, out: "" });
       expect(errors).toMatch(/cannot be read because it is .*; name a \.bundle\.jsonl file\.\n$/);
     }

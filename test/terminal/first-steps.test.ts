@@ -95,9 +95,11 @@ afterAll(async () => {
   for (const server of Object.values(servers)) await server[Symbol.asyncDispose]();
 });
 
-/** Runs a command, none of which may show a key. */
+/** Runs a command, none of which may show a key. An agent writes to the output of a real process. */
 async function run(...args: string[]) {
-  const { code, out, errors } = await terminal.patchbayWith(env, ...args);
+  const { code, out, errors } = await (args[0] === "launch"
+    ? terminal.spawned(args, env)
+    : terminal.patchbayWith(env, ...args));
   const said = `${out}\n${errors}`;
   expect(said).not.toContain("canary");
   return { code, out, errors, said };

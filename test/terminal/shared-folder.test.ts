@@ -115,7 +115,7 @@ describe.skipIf(process.platform === "win32")(
       spawnSync("mkfifo", [join(terminal.run, `${process.pid}-0123abcd.json`)]);
       spawnSync("mkfifo", [join(terminal.run, `${process.pid}-0123abcd.sock`)]);
       mkdirSync(join(terminal.run, `${process.pid}-0123abce.json`));
-      const { code, out } = await terminal.patchbay("status");
+      const { code, out } = await terminal.spawned(["status"]);
       expect([code, out]).toEqual([3, NOBODY]);
     });
 
@@ -155,14 +155,14 @@ describe.skipIf(process.platform === "win32")("what others left", { timeout: 60_
     writeFileSync(join(bin, "claude"), "#!/bin/sh\n", { mode: 0o755 });
     mkdirSync(join(terminal.home, "work", ".claude"));
     spawnSync("mkfifo", [join(terminal.home, "work", ".claude", "settings.json")]);
-    const { code, out } = await terminal.patchbayWith({ PATH: bin }, "doctor");
+    const { code, out } = await terminal.spawned(["doctor"], { PATH: bin });
     expect([code, out.includes("1 agent needs no attention")]).toEqual([0, true]);
   });
 
   it("as patchbay.yaml is not waited for by init", async () => {
     await using terminal = openTerminal();
     spawnSync("mkfifo", [join(terminal.home, "work", "patchbay.yaml")]);
-    const { code, errors } = await terminal.patchbay("init", "--force");
+    const { code, errors } = await terminal.spawned(["init", "--force"]);
     expect([code, errors]).toEqual([1, expect.stringContaining("is not a regular file")]);
   });
 

@@ -1,4 +1,4 @@
-/** Runs `patchbay` as a user does: real processes in a home of their own. */
+/** Runs `patchbay` as a user does, in a home of its own. */
 
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
@@ -10,13 +10,12 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { trustConfig } from "../../src/host/config/trust-config.ts";
+import { runCommand, type CommandOutput } from "../support/command.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
 const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
-type Output = { readonly code: number; readonly out: string; readonly errors: string };
-
 export type ServedGateway = {
   readonly url: string;
   readonly child: Child;
@@ -34,11 +33,14 @@ export type Terminal = AsyncDisposable & {
   write(name: string, content: string): string;
   /** The same for a configuration, which is trusted as `patchbay trust` does. */
   configure(content: string, name?: string): string;
+  /** Starts a command in a process of its own. */
   start(args: readonly string[], env?: Readonly<Record<string, string>>): Child;
-  /** Runs a command to its end. */
-  patchbay(...args: string[]): Promise<Output>;
+  /** Runs a command to its end in a process of its own. */
+  spawned(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<CommandOutput>;
+  /** Runs a command to its end in the process of the test. */
+  patchbay(...args: string[]): Promise<CommandOutput>;
   /** The same with more in its environment. */
-  patchbayWith(env: Readonly<Record<string, string>>, ...args: string[]): Promise<Output>;
+  patchbayWith(env: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandOutput>;
   serve(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<ServedGateway>;
 };
 
@@ -47,17 +49,17 @@ export function openTerminal(): Terminal {
   const run = join(home, "run");
   const work = join(home, "work");
   mkdirSync(work);
+  const environment = {
+    ...compileCache,
+    PATH: process.env["PATH"],
+    HOME: home,
+    PATCHBAY_RUNTIME_DIR: run,
+  };
   const children = new Set<Child>();
   const start: Terminal["start"] = (args, env = {}) => {
     const child = spawn(process.execPath, [cli, ...args], {
       cwd: work,
-      env: {
-        ...compileCache,
-        PATH: process.env["PATH"],
-        HOME: home,
-        PATCHBAY_RUNTIME_DIR: run,
-        ...env,
-      },
+      env: { ...environment, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     children.add(child);
@@ -78,8 +80,10 @@ export function openTerminal(): Terminal {
       return file;
     },
     files: () => readdirSync(run).toSorted(),
-    patchbay: (...args) => outputOf(start(args)),
-    patchbayWith: (env, ...args) => outputOf(start(args, env)),
+    spawned: (args, env) => outputOf(start(args, env)),
+    patchbay: (...args) => runCommand(args, { directory: work, env: environment }),
+    patchbayWith: (env, ...args) =>
+      runCommand(args, { directory: work, env: { ...environment, ...env } }),
     serve: async (args = [], env = {}) => served(start(["serve", "--port", "0", ...args], env)),
     async [Symbol.asyncDispose]() {
       await Promise.all([...children].map((child) => ended(child, "SIGKILL")));
@@ -88,7 +92,7 @@ export function openTerminal(): Terminal {
   };
 }
 
-async function outputOf(child: Child): Promise<Output> {
+async function outputOf(child: Child): Promise<CommandOutput> {
   const [out, errors, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

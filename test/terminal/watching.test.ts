@@ -102,15 +102,20 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     );
     const { url } = await terminal.serve(["--config", config]);
     await (await ask(url)).text();
-    const away = await terminal.patchbay("status");
-    expect(away).toMatchObject({ code: 1, out: expect.stringMatching(/WRONG {2}store: /) });
-    const wrong = away.out.split("\n").filter((line) => line.includes("WRONG  store: "));
+    const status = () => terminal.patchbay("status");
+    await expect
+      .poll(status, { timeout: 60_000 })
+      .toMatchObject({ code: 1, out: expect.stringMatching(/WRONG {2}store: /) });
+    const { out } = await status();
+    const wrong = out.split("\n").filter((line) => line.includes("WRONG  store: "));
     expect(wrong).toEqual([...new Set(wrong)]);
     renameSync(path, `${path}.damaged`);
     const isStored = async () => (await ask(url)).headers.get("x-patchbay-store") === null;
     await expect.poll(isStored, { timeout: 60_000 }).toBe(true);
-    const back = await terminal.patchbay("status");
-    expect(back.out).toMatch(/\n {2}store +sqlite, back since .*; it was away since /);
+    const back = /\n {2}store +sqlite, back since .*; it was away since /;
+    await expect
+      .poll(status, { timeout: 60_000 })
+      .toMatchObject({ out: expect.stringMatching(back) });
   });
 
   it("ends by its codes: nobody there, misuse, something wrong", async () => {
