@@ -25,7 +25,7 @@ export type { Profile } from "./turn/profile.ts";
 export type { Turn } from "./turn/turn.ts";
 export { defineUpstream } from "./upstreams/define.ts";
 export type { AnswerContext, UpstreamDefinition } from "./upstreams/define.ts";
-export type { SignRequest, UnsignedRequest } from "./upstreams/http/sign.ts";
+export type { SignRequest, UnsignedRequest } from "./upstreams/http/http.ts";
 export type { Upstream } from "./upstreams/upstream.ts";
 
 /**

@@ -4,7 +4,7 @@ import { extendProfile } from "../profiles/extend.ts";
 import { profiles as builtinProfiles } from "../profiles/profiles.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
-import type { SignRequest } from "../upstreams/http/sign.ts";
+import type { SignRequest } from "../upstreams/http/http.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { CodexOptions } from "../upstreams/codex/codex.ts";
 import type { Connect } from "../upstreams/http/transport.ts";

@@ -10,7 +10,7 @@ export type Failure = {
   readonly fault: Fault;
   /** Whether the same request may succeed in a moment. */
   readonly again: boolean;
-  /** Milliseconds to wait before it, where the upstream has said so. */
+  /** Milliseconds to wait before it, if the upstream has named a wait. */
   readonly after?: number | undefined;
 };
 
@@ -34,7 +34,7 @@ export type RetryOptions<T> = {
 
 const FIRST_WAIT = 500;
 const MAX_WAIT = 8_000;
-/** An upstream that asks for a longer wait is not waited for: the client gets its `retry-after`. */
+/** If an upstream asks for a longer wait, the client receives its `retry-after` instead. */
 const MAX_ASKED_WAIT = 20_000;
 
 /**
@@ -42,49 +42,77 @@ const MAX_ASKED_WAIT = 20_000;
  * doubles, and each wait is drawn between 0 and it (full jitter), so that turns
  * which failed together do not come back together.
  */
-export function retrying<T>(attempt: Attempt<T>, options: RetryOptions<T>): Source<T> {
-  const { clock, retries } = options;
-  return (sink) => {
-    let tried = 0;
-    let paused = false;
-    let cancelTimer: (() => void) | undefined;
-    let flow: Flow;
+export const retrying =
+  <T>(attempt: Attempt<T>, options: RetryOptions<T>): Source<T> =>
+  (sink) =>
+    new RetriedAttempt(attempt, sink, options).begin();
 
-    const begin = (): void => {
-      cancelTimer = undefined;
-      if (tried > 0) options.watch?.sentAgain();
-      flow = attempt(sink, failed);
-      if (paused) flow.pause();
-    };
-    const failed = (failure: Failure): void => {
-      const wait = tried < retries ? waitFor(failure, tried, options.random) : undefined;
-      tried++;
-      if (wait !== undefined) {
-        options.watch?.retrying(failure.fault, wait);
-        cancelTimer = clock.at(clock.now() + wait, begin);
-        return;
-      }
-      sink.each(options.failed(failure.fault));
-      sink.flush();
-      sink.end();
-    };
+/** The attempts of one turn, one after the other. */
+export abstract class Retries<T> implements Flow {
+  readonly sink: Sink<T>;
+  readonly #options: RetryOptions<T>;
+  #tried = 0;
+  #isPaused = false;
+  #cancelTimer: (() => void) | undefined;
+  #flow: Flow | undefined;
 
-    begin();
-    return {
-      pause() {
-        paused = true;
-        flow.pause();
-      },
-      resume() {
-        paused = false;
-        flow.resume();
-      },
-      stop() {
-        cancelTimer?.();
-        flow.stop();
-      },
-    };
-  };
+  constructor(sink: Sink<T>, options: RetryOptions<T>) {
+    this.sink = sink;
+    this.#options = options;
+  }
+
+  /** Starts an attempt, which calls `failed` if it fails before its first event. */
+  protected abstract attempt(): Flow;
+
+  begin(): this {
+    this.#cancelTimer = undefined;
+    if (this.#tried > 0) this.#options.watch?.sentAgain();
+    this.#flow = this.attempt();
+    if (this.#isPaused) this.#flow.pause();
+    return this;
+  }
+
+  failed(failure: Failure): void {
+    const { clock, random, retries, watch } = this.#options;
+    const wait = this.#tried < retries ? waitFor(failure, this.#tried, random) : undefined;
+    this.#tried++;
+    if (wait !== undefined) {
+      watch?.retrying(failure.fault, wait);
+      this.#cancelTimer = clock.at(clock.now() + wait, () => this.begin());
+      return;
+    }
+    this.sink.each(this.#options.failed(failure.fault));
+    this.sink.flush();
+    this.sink.end();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#flow?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#flow?.resume();
+  }
+
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#flow?.stop();
+  }
+}
+
+class RetriedAttempt<T> extends Retries<T> {
+  readonly #attempt: Attempt<T>;
+
+  constructor(attempt: Attempt<T>, sink: Sink<T>, options: RetryOptions<T>) {
+    super(sink, options);
+    this.#attempt = attempt;
+  }
+
+  protected attempt(): Flow {
+    return this.#attempt(this.sink, (failure) => this.failed(failure));
+  }
 }
 
 function waitFor(failure: Failure, tried: number, random: () => number): number | undefined {

@@ -34,17 +34,8 @@ export type AnswerTap = {
   end(): void;
 };
 
-/** The handler of one try, shown to the tap where there is one. */
-export const tappedBy = (
-  tap: WireTap | undefined,
-  upstream: string,
-  request: HttpRequest,
-  handler: ResponseHandler,
-): ResponseHandler =>
-  tap === undefined ? handler : tapped(handler, tap.request(upstream, request));
-
 /** A handler that shows a tap all that another is told. */
-const tapped = (handler: ResponseHandler, tap: TryTap): ResponseHandler => ({
+export const tapped = (handler: ResponseHandler, tap: TryTap): ResponseHandler => ({
   onRequestStart: (controller) => handler.onRequestStart(controller),
   onResponseStart(controller, status, headers) {
     tap.head(status, flatHeaders(headers));

@@ -13,15 +13,15 @@ import { UsageReader } from "../../src/dialects/messages/usage.ts";
 describe("blanks before an answer", () => {
   /** Hears so many network reads of blanks, and then an answer. */
   function hear(pieces: number): void {
-    const answer = new HttpAnswer({
-      reader: chat.upstream.readEvents({ newId: (prefix) => prefix, frames: false, asked: 1 }),
+    const owner = {
       sink: { each() {}, flush() {}, end() {} },
-      fail() {},
+      failed() {},
       closed() {},
       failing: { name: "box", origin: "", secrets: [] },
       clock: stillClock(),
-      decoder: new StringDecoder("utf8"),
-    });
+    };
+    const reader = chat.upstream.readEvents({ newId: (prefix) => prefix, frames: false, asked: 1 });
+    const answer = new HttpAnswer(owner, reader, new StringDecoder("utf8"));
     const controller = { pause() {}, resume() {}, abort() {} };
     answer.onRequestStart(controller);
     answer.onResponseStart(controller, 200, {});

@@ -3,7 +3,6 @@ import type { Flow, Sink } from "../../stream/flow.ts";
 import { sseReader, type SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import {
   blank,
@@ -22,39 +21,41 @@ import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transpo
 
 type Event = TurnEvent<UpstreamName>;
 
-export type AnswerOptions = {
-  readonly reader: EventReader;
+/** The turn that an answer is for. */
+export type AnswerOwner = {
   readonly sink: Sink<Event>;
-  readonly fail: (failure: Failure) => void;
   readonly failing: Failing;
   readonly clock: Clock;
-  readonly decoder: Utf8Decoder;
-  /** Is told how long work on what came held the event loop, in milliseconds. */
+  /** Takes how long work on a network read held the event loop, in milliseconds. */
   readonly worked?: ((ms: number) => void) | undefined;
-  /** The exchange itself is over, and its connection free for another. */
-  readonly closed: () => void;
   readonly watch?: Pick<AttemptWatch, "answered"> | undefined;
+  /** The answer failed before its first event. */
+  failed(failure: Failure): void;
+  /** The exchange is over, and its connection free for another. */
+  closed(): void;
 };
 
 const LONGEST_ERROR = 64 * 1024;
 const LONGEST_WHOLE = 64 * 1024 * 1024;
 /** How much white space may stand before an answer. */
 const MAX_BLANKS = 1024 * 1024;
-/** What an upstream may still send after its last word before the connection is given up. */
+/** What an upstream may send behind the end of an answer before the connection is closed. */
 const LONGEST_REST = 256 * 1024;
 const REST_MS = 2_000;
 
-// One error for all who leave: nobody reads it, and a stack is dear to take.
+// One error for all turns that are stopped: taking a stack is expensive, and its text is not shown.
 const left = new Error("The turn was stopped.");
 const enough = new Error("The answer was over and its connection was not.");
 
 /**
  * One HTTP answer while it arrives: bytes to text, text to frames, frames to
  * the dialect's reader, events to the sink. The transport drives it as a handler,
- * the turn's owner as a flow.
+ * the owner of the turn as a flow.
  */
 export class HttpAnswer implements ResponseHandler, Flow {
-  readonly #to: AnswerOptions;
+  readonly #owner: AnswerOwner;
+  readonly #reader: EventReader;
+  readonly #decoder: Utf8Decoder;
   #controller: ResponseController | undefined;
   #paused = false;
   /** The sink has had its end, or takes no more events. */
@@ -65,20 +66,19 @@ export class HttpAnswer implements ResponseHandler, Flow {
   #spoken = false;
   /** Chunks of one network read, which are read at once. */
   #chunks: Uint8Array[] = [];
-  /** When the network read began to be worked on. */
-  #readAt = 0;
-  #started = false;
   #status = 0;
   #headers: Headers = {};
   #form: "unknown" | "frames" | "whole" | "refusal" = "unknown";
-  /** Text that waits: to be told apart, to be whole, or to be the reason why there is no answer. */
+  /** Text that is kept until its form is known, until it is whole, or to explain a failure. */
   #text = "";
   #rest = 0;
-  #calledOff: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
   #sse: SseReader | undefined;
 
-  constructor(to: AnswerOptions) {
-    this.#to = to;
+  constructor(owner: AnswerOwner, reader: EventReader, decoder: Utf8Decoder) {
+    this.#owner = owner;
+    this.#reader = reader;
+    this.#decoder = decoder;
   }
 
   pause(): void {
@@ -107,14 +107,14 @@ export class HttpAnswer implements ResponseHandler, Flow {
 
   onResponseStart(_: ResponseController, status: number, headers: Headers): void {
     if (status < 200) return;
-    this.#started = true;
-    this.#to.watch?.answered(status);
     this.#status = status;
     this.#headers = headers;
+    this.#owner.watch?.answered(status);
     if (status >= 300) this.#form = "refusal";
+    if (headers["content-encoding"] === undefined) return;
     const encoding = headerValue(headers["content-encoding"]);
     if (encoding === "" || encoding === "identity") return;
-    if (this.#form !== "refusal") return this.#abandon(packed(this.#to.failing, encoding));
+    if (this.#form !== "refusal") return this.#abandon(packed(this.#owner.failing, encoding));
     this.#refused();
     this.#controller?.abort(enough);
   }
@@ -130,106 +130,100 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   onResponseEnd(): void {
-    this.#readAt = this.#to.clock.now();
-    this.#endResponse();
-    this.#to.worked?.(this.#to.clock.now() - this.#readAt);
-  }
-
-  #endResponse(): void {
-    this.#readChunks();
+    const { clock, failing, worked } = this.#owner;
+    const began = clock.now();
     this.#close();
-    if (this.#over) return;
-    this.#hearLast();
-    if (this.#form === "refusal") return this.#refused();
-    if (this.#form === "whole") this.#to.reader.whole(this.#text, this.#emit);
-    else if (!this.#spoken && this.#text.trim() !== "")
-      return this.#give(noAnswer(this.#to.failing, this.#text));
-    this.#finish();
+    this.#read();
+    if (!this.#over) this.#hearLast();
+    if (!this.#over) {
+      if (this.#form === "refusal") this.#refused();
+      else {
+        if (this.#form === "whole") this.#reader.whole(this.#text, this.#emit);
+        if (this.#form !== "whole" && !this.#spoken && this.#text.trim() !== "")
+          this.#give(noAnswer(failing, this.#text));
+        else this.#finish();
+      }
+    }
+    worked?.(clock.now() - began);
   }
 
   onResponseError(_: ResponseController, error: Error): void {
     this.#close();
     if (this.#over) return;
     try {
-      this.#readChunks();
-      if (this.#form === "refusal" && this.#text !== "" && !this.#over) return this.#refused();
-      const failure = broken(this.#to.failing, error, this.#started);
-      // Not after a fault of our own: whoever threw it would only throw again.
+      this.#read();
+      if (this.#over) return;
+      if (this.#form === "refusal" && this.#text !== "") return this.#refused();
+      const failure = broken(this.#owner.failing, error, this.#status > 0);
+      // Not after a fault of our own, which the same events would only raise again.
       if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
       if (this.#over) return;
-      if (this.#to.reader.done()) this.#finish();
+      if (this.#reader.done()) this.#finish();
       else this.#give(failure);
     } catch {
-      this.#over = true; // The sink itself is broken, and there is nobody else to tell.
+      this.#over = true; // The sink itself is broken, so that the failure cannot be reported to it.
     }
   }
 
   #close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#calledOff?.();
-    this.#to.closed();
+    this.#cancelTimer?.();
+    this.#owner.closed();
   }
 
   readonly #emit = (event: Event): void => {
     this.#spoken = true;
-    this.#to.sink.each(event.type === "turn-fail" ? this.#safe(event.fault) : event);
+    const { sink, failing } = this.#owner;
+    if (event.type !== "turn-fail") sink.each(event);
+    else sink.each({ type: "turn-fail", fault: shown(failing, event.fault) });
   };
 
   readonly #flush = (): void => {
     if (this.#chunks.length === 0) return;
-    this.#readAt = this.#to.clock.now();
+    const { clock, sink, worked } = this.#owner;
+    const began = clock.now();
     try {
-      this.#readChunks();
-      if (!this.#over) this.#to.sink.flush();
+      this.#read();
+      if (!this.#over) sink.flush();
     } catch (error) {
-      // Outside the transport's own guard: it must end the turn, not the process.
+      // The transport cannot catch it here: it must end the turn, not the process.
       this.#controller?.abort(error as Error);
     }
-    this.#to.worked?.(this.#to.clock.now() - this.#readAt);
+    worked?.(clock.now() - began);
   };
 
-  #readChunks(): void {
-    const chunks = this.#chunks;
-    if (chunks.length === 0 || this.#over) return;
+  /** Reads the chunks of a network read at once. */
+  #read(): void {
+    const [first] = this.#chunks;
+    if (first === undefined || this.#over) return;
+    const bytes = this.#chunks.length === 1 ? first : joined(this.#chunks);
     this.#chunks = [];
-    this.#hear(this.#to.decoder.write(joined(chunks)));
+    this.#hear(this.#decoder.write(bytes));
   }
 
   #hear(text: string): void {
-    switch (this.#form) {
-      case "frames":
-        this.#sse?.feed(text);
-        return;
-      case "whole":
-        this.#text += text;
-        if (this.#text.length > LONGEST_WHOLE)
-          this.#abandon(tooLong(this.#to.failing, LONGEST_WHOLE));
-        return;
-      case "refusal":
-        this.#text += text;
-        if (this.#text.length > LONGEST_ERROR) {
-          this.#refused();
-          this.#controller?.abort(enough);
-        }
-        return;
-      case "unknown":
-        this.#tellApart(text);
-        return;
-      default:
-        this.#form satisfies never;
+    if (this.#form === "frames") return this.#sse?.feed(text);
+    if (this.#form === "unknown") return this.#tellApart(text);
+    this.#text += text;
+    if (this.#form === "whole") {
+      if (this.#text.length > LONGEST_WHOLE)
+        this.#abandon(tooLong(this.#owner.failing, LONGEST_WHOLE));
+    } else if (this.#text.length > LONGEST_ERROR) {
+      this.#refused();
+      this.#controller?.abort(enough);
     }
   }
 
-  /** What is left when the connection closes: half a character, half a frame. */
+  /** Reads what is left when the connection closes: half a character, half a frame. */
   #hearLast(): void {
-    const text = this.#to.decoder.end();
+    const text = this.#decoder.end();
     if (text !== "") this.#hear(text);
     this.#sse?.end();
-    if (!this.#over) this.#to.reader.end?.(this.#emit);
+    if (!this.#over) this.#reader.end?.(this.#emit);
   }
 
-  /** The first character that says anything tells better than the header what this is. */
+  /** Tells frames from a whole body by the first character that is no space, which is surer than the header. */
   #tellApart(piece: string): void {
     // Only what is new is searched: some send blank lines for minutes until they have an answer.
     const inPiece = piece.search(/\S/);
@@ -238,54 +232,56 @@ export class HttpAnswer implements ResponseHandler, Flow {
     // A byte order mark counts as space.
     if (inPiece === -1) {
       this.#text = text;
-      if (text.length > MAX_BLANKS) this.#abandon(blank(this.#to.failing, MAX_BLANKS));
+      if (text.length > MAX_BLANKS) this.#abandon(blank(this.#owner.failing, MAX_BLANKS));
       return;
     }
     const at = before + inPiece;
     this.#text = "";
     const first = text.charAt(at);
-    if (first === "<") return this.#abandon(webPage(this.#to.failing));
-    const json =
+    if (first === "<") return this.#abandon(webPage(this.#owner.failing));
+    const type = headerValue(this.#headers["content-type"]);
+    const isWhole =
       first === "{" ||
       first === "[" ||
-      // No field of a stream begins like JSON, nor the other way about.
-      (!":deir".includes(first) && headerValue(this.#headers["content-type"]).includes("json"));
-    this.#form = json ? "whole" : "frames";
-    if (!json) this.#sse = sseReader(this.#frame, { onRun: this.#run });
-    if (!json && !headerValue(this.#headers["content-type"]).includes("event-stream"))
-      this.#text = text.slice(0, LONGEST_ERROR);
-    this.#hear(json ? text.slice(at) : text);
+      // No field of a stream begins like JSON, nor JSON like a field.
+      (!":deir".includes(first) && type.includes("json"));
+    if (isWhole) {
+      this.#form = "whole";
+      return this.#hear(text.slice(at));
+    }
+    this.#form = "frames";
+    this.#sse = sseReader(this.#frame, { onRun: this.#run });
+    if (!type.includes("event-stream")) this.#text = text.slice(0, LONGEST_ERROR);
+    this.#sse.feed(text);
   }
 
   readonly #frame = (data: string, name: string | undefined, partial: boolean): void => {
     if (this.#over) return;
-    const { reader } = this.#to;
-    reader.frame(data, name, partial, this.#emit);
-    if (reader.done()) this.#finish();
+    this.#reader.frame(data, name, partial, this.#emit);
+    if (this.#reader.done()) this.#finish();
   };
 
   readonly #run = (text: string, at: number): number =>
-    this.#over ? at : (this.#to.reader.run?.(text, at, this.#emit) ?? at);
+    this.#over ? at : (this.#reader.run?.(text, at, this.#emit) ?? at);
 
-  /** The turn is over; the connection is kept for the next one if it comes to rest soon. */
+  /** The turn is over. The connection is kept for the next one if the exchange ends soon. */
   #finish(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#to.sink.flush();
-    this.#to.sink.end();
+    const { sink, clock } = this.#owner;
+    sink.flush();
+    sink.end();
     if (this.#closed) return;
     this.#controller?.resume();
-    // Mostly the end is in the same network read, and no clock has to be set.
+    // Mostly the end is in the same network read, and no timer is needed.
     queueMicrotask(() => {
       if (this.#closed) return;
-      const { clock } = this.#to;
-      const giveUp = (): void => this.#controller?.abort(enough);
-      this.#calledOff = clock.at(clock.now() + REST_MS, giveUp);
+      this.#cancelTimer = clock.at(clock.now() + REST_MS, () => this.#controller?.abort(enough));
     });
   }
 
   #refused(): void {
-    const { failing, clock } = this.#to;
+    const { failing, clock } = this.#owner;
     const answered = { status: this.#status, headers: this.#headers, body: this.#text };
     this.#give(refusal(failing, { ...answered, now: clock.date() }));
   }
@@ -295,13 +291,13 @@ export class HttpAnswer implements ResponseHandler, Flow {
     this.#controller?.abort(enough);
   }
 
-  /** Ends in failure: as the last event, or before the first as a try that may be made again. */
+  /** Ends in failure: as the last event, or before the first as an attempt that may be made again. */
   #give(failure: Failure): void {
     this.#over = true;
     if (this.#spoken) {
-      const { sink } = this.#to;
+      const { sink } = this.#owner;
       try {
-        sink.each(this.#safe(failure.fault));
+        this.#emit({ type: "turn-fail", fault: failure.fault });
         sink.flush();
       } finally {
         sink.end();
@@ -310,18 +306,12 @@ export class HttpAnswer implements ResponseHandler, Flow {
     }
     // A transport may fail while it is still being asked, and a source speaks only once it has returned.
     queueMicrotask(() => {
-      if (!this.#stopped) this.#to.fail(failure);
+      if (!this.#stopped) this.#owner.failed(failure);
     });
-  }
-
-  #safe(fault: Fault): Event {
-    return { type: "turn-fail", fault: shown(this.#to.failing, fault) };
   }
 }
 
 function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const [first] = chunks;
-  if (first !== undefined && chunks.length === 1) return first;
   let length = 0;
   for (const chunk of chunks) length += chunk.length;
   const all = new Uint8Array(length);

@@ -7,12 +7,14 @@ function open(connections: number) {
   const clock = stillClock();
   const shares = new ConnectionShares({ connections, waitMs: 1000, clock });
   const events: string[] = [];
-  const enter = (tenant: string, name = tenant): (() => void) =>
-    shares.enter(
-      tenant,
-      () => void events.push(`${name} starts`),
-      () => void events.push(`${name} is late`),
-    );
+  const enter = (tenant: string, name = tenant): (() => void) => {
+    const waiting = {
+      start: () => void events.push(`${name} starts`),
+      late: () => void events.push(`${name} is late`),
+    };
+    shares.enter(tenant, waiting);
+    return () => shares.leaveQueue(tenant, waiting);
+  };
   return { shares, clock, events, enter };
 }
 

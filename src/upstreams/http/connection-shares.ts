@@ -9,20 +9,28 @@ export type ShareOptions = {
   readonly clock: Clock;
 };
 
-type Waiting = { readonly start: () => void; readonly callOff: () => void };
+/** A request that needs a connection. */
+export type Waiting = {
+  /** It has a connection. */
+  start(): void;
+  /** It waited too long, and left the queue. */
+  late(): void;
+};
+
+/** Requests in the order of their arrival, with what cancels the timer of each. */
+type Queue = Map<Waiting, () => void>;
 
 /**
- * Shares the connections of one upstream among tenants. Those who wait take
- * turns by tenant, and an eighth of the connections is kept for tenants that hold
- * less than that: streams that nobody reads can use up one tenant's share, and
- * nobody else's.
+ * Shares the connections of one upstream among tenants. Waiting requests are
+ * served tenant by tenant, and an eighth of the connections is kept for tenants that
+ * hold less than that: unread streams use up the share of their own tenant alone.
  */
 export class ConnectionShares {
   readonly #options: ShareOptions;
   readonly #kept: number;
   readonly #byTenant = new Map<Tenant, number>();
   /** In the order in which they are next served. */
-  readonly #queues = new Map<Tenant, Set<Waiting>>();
+  readonly #queues = new Map<Tenant, Queue>();
   #held = 0;
 
   constructor(options: ShareOptions) {
@@ -30,32 +38,31 @@ export class ConnectionShares {
     this.#kept = Math.floor(options.connections / 8);
   }
 
-  /**
-   * Starts a request as soon as there is a connection for its tenant: at once
-   * where one is free. `late` is called instead where that takes too long. The
-   * returned function leaves the queue.
-   */
-  enter(tenant: Tenant, start: () => void, late: () => void): () => void {
-    if (this.#hasRoom(tenant) && !this.#queues.has(tenant)) {
-      this.#take(tenant);
-      start();
-      return () => {};
+  /** Starts a request at once if its tenant may have a connection; false: it waits. */
+  enter(tenant: Tenant, waiting: Waiting): boolean {
+    const held = this.#byTenant.get(tenant) ?? 0;
+    if (this.#hasRoom(tenant, held) && !this.#queues.has(tenant)) {
+      this.#held++;
+      this.#byTenant.set(tenant, held + 1);
+      waiting.start();
+      return true;
     }
     const { clock, waitMs } = this.#options;
-    const queue = this.#queues.get(tenant) ?? new Set();
-    const leaveQueue = (): void => {
-      waiting.callOff();
-      queue.delete(waiting);
-      if (queue.size === 0 && this.#queues.get(tenant) === queue) this.#queues.delete(tenant);
-    };
     const tooLate = (): void => {
-      leaveQueue();
-      late();
+      this.leaveQueue(tenant, waiting);
+      waiting.late();
     };
-    const waiting: Waiting = { start, callOff: clock.at(clock.now() + waitMs, tooLate) };
-    queue.add(waiting);
+    const queue: Queue = this.#queues.get(tenant) ?? new Map();
+    queue.set(waiting, clock.at(clock.now() + waitMs, tooLate));
     this.#queues.set(tenant, queue);
-    return leaveQueue;
+    return false;
+  }
+
+  leaveQueue(tenant: Tenant, waiting: Waiting): void {
+    const queue = this.#queues.get(tenant);
+    queue?.get(waiting)?.();
+    queue?.delete(waiting);
+    if (queue?.size === 0) this.#queues.delete(tenant);
   }
 
   /** Gives a connection back. */
@@ -67,28 +74,22 @@ export class ConnectionShares {
     if (this.#queues.size > 0) this.#serveNext();
   }
 
-  #hasRoom(tenant: Tenant): boolean {
+  #hasRoom(tenant: Tenant, held: number): boolean {
     const free = this.#options.connections - this.#held;
-    if (free <= 0) return false;
-    if (free > this.#kept || tenant === LOCAL_TENANT) return true;
-    return (this.#byTenant.get(tenant) ?? 0) < this.#kept;
-  }
-
-  #take(tenant: Tenant): void {
-    this.#held++;
-    this.#byTenant.set(tenant, (this.#byTenant.get(tenant) ?? 0) + 1);
+    return free > this.#kept || (free > 0 && (tenant === LOCAL_TENANT || held < this.#kept));
   }
 
   #serveNext(): void {
     for (const [tenant, queue] of this.#queues) {
-      const [next] = queue;
-      if (next === undefined || !this.#hasRoom(tenant)) continue;
-      queue.delete(next);
+      const [next] = queue.keys();
+      const held = this.#byTenant.get(tenant) ?? 0;
+      if (next === undefined || !this.#hasRoom(tenant, held)) continue;
+      this.leaveQueue(tenant, next);
       // Behind all others, so that every tenant has its turn.
       this.#queues.delete(tenant);
       if (queue.size > 0) this.#queues.set(tenant, queue);
-      next.callOff();
-      this.#take(tenant);
+      this.#held++;
+      this.#byTenant.set(tenant, held + 1);
       next.start();
       return;
     }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { readModels } from "./fetch-text.ts";
+import { readModels } from "./requests.ts";
 import { version } from "../version.ts";
 
 it.each([
