@@ -6,8 +6,7 @@ import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
 import { isName } from "../../src/observe/recording/leaf-policy.ts";
 import { scrubber } from "../../src/observe/recording/secrets.ts";
-import { WireMask } from "../../src/observe/recording/wire-mask.ts";
-import { finishSteps } from "../../src/observe/recording/steps.ts";
+import { WireMask, type Steps } from "../../src/observe/recording/wire-mask.ts";
 import { sizesOf } from "../../src/observe/recording/text-mask.ts";
 
 /** The events that an answer of a dialect is read as, whole or streamed. */
@@ -44,6 +43,13 @@ export function maskChunks(
   const random = (): number => (state = (state * 48271) % 0x7fffffff);
   const mask = new WireMask({ content, names: "kept", scrub: scrubber([]), random });
   return finishSteps(mask.chunks(chunks));
+}
+
+function finishSteps<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 /** Events with every word as its shape: what a mask keeps of them. Keys that are no names are words. */

@@ -11,15 +11,9 @@ export type Container = {
   readonly depth: number;
   /** Its short values under `fieldKeys`, as they are written. */
   readonly fields: Map<string, string>;
-  /** Filled in by `zoneOf`. */
-  zone?: Zone;
+  /** Filled in by `isContent`. */
+  isContent?: boolean;
 };
-
-/**
- * `wire`: the words of an API. `content`: what a client or a model wrote, such as the arguments
- * of a call. `schema`, `schemas`: a JSON Schema, and schemas by name.
- */
-export type Zone = "wire" | "content" | "schema" | "schemas";
 
 export type Leaf = {
   readonly type: "string" | "number" | "key";
@@ -37,7 +31,7 @@ export type Leaves = {
 };
 
 /** Fields that tell pieces of one text from pieces of another. */
-const fieldKeys = new Set(
+export const fieldKeys = new Set(
   "type method index item_id output_index content_index summary_index".split(" "),
 );
 const LONGEST_FIELD = 64;

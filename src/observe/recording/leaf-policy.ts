@@ -1,6 +1,6 @@
 /** Decides which values of a request, an answer or a frame are content and which are words of an API. */
 
-import type { Container, Leaf, Zone } from "./json-leaves.ts";
+import { fieldKeys, type Container, type Leaf } from "./json-leaves.ts";
 
 const wordsIn = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -60,99 +60,104 @@ export function idPrefix(id: string): string {
   return vocabulary.has(word) ? prefix : "";
 }
 
+/** Objects and texts under these keys are what a client or a model wrote. */
 const contentKeys = wordsIn(
-  "arguments args input metadata parsed parsed_arguments structuredContent bytes",
+  "arguments args input metadata parsed parsed_arguments structuredContent",
 );
-const schemaKeys = wordsIn("parameters input_schema inputSchema schema output_schema");
+/** Lists and numbers under these keys are too. */
+const valueKeys = wordsIn("bytes enum const default examples example");
 const schemaMaps = wordsIn("properties $defs definitions patternProperties");
-const schemaValues = wordsIn("enum const default examples example");
 /** Keywords of a schema that list keys. */
 const keyLists = wordsIn("required propertyOrdering dependentRequired dependencies");
 
 /** No request is nested deeper. Deeper values are masked as content. */
 const DEEPEST = 100;
 
-/** What an object or list holds, by the keys on the way to it. */
-export function zoneOf(container: Container): Zone {
-  const { parent, depth } = container;
-  if (container.zone === undefined && parent === undefined) container.zone = "wire";
-  if (container.zone === undefined && depth > DEEPEST) container.zone = "content";
-  return (container.zone ??= zoneWithin(container, parent));
-}
-
-function zoneWithin({ key, isList }: Container, parent: Container | undefined): Zone {
-  const outer = parent === undefined ? "wire" : zoneOf(parent);
-  const name = `${key}`;
-  switch (outer) {
-    case "content":
-      return "content";
-    case "schema":
-      if (schemaMaps.has(name)) return "schemas";
-      return schemaValues.has(name) && parent?.isList === false ? "content" : "schema";
-    case "schemas":
-      return "schema";
-    case "wire":
-      if (schemaKeys.has(name) && !isList) return "schema";
-      // A list of items is called `input` too.
-      return contentKeys.has(name) && (!isList || name === "bytes") ? "content" : "wire";
-    default:
-      return outer satisfies never;
-  }
+/** True within what a client or a model wrote, such as the arguments of a call. */
+function isContent(container: Container): boolean {
+  const { parent, key, isList, depth } = container;
+  if (parent === undefined || depth > DEEPEST) return parent !== undefined;
+  return (container.isContent ??=
+    isContent(parent) ||
+    // A schema may stand under any name. A list of items is called `input` too.
+    (!schemaMaps.has(`${parent.key}`) &&
+      (valueKeys.has(`${key}`) || (!isList && contentKeys.has(`${key}`)))));
 }
 
 /** Words of others that bundles keep. */
 export type KnownWords = {
   /** Names of declared tools; empty if names are masked. */
-  readonly tools: ReadonlySet<string>;
+  readonly tools: Set<string>;
   /** Keys of schemas. */
-  readonly keys: ReadonlySet<string>;
+  readonly keys: Set<string>;
   /** Models of the configuration. */
   readonly models: ReadonlySet<string>;
 };
 
-/** The side that wrote a document. Everything in a request was chosen by a client. */
-export type Origin = "request" | "upstream" | "reply";
+/**
+ * The side that wrote a document. A client chose everything in a request; an account is the
+ * gateway's own report of a plan or a turn.
+ */
+export type Origin = "request" | "upstream" | "reply" | "account";
 
-/** `model`: the model that an upstream names. `sentence`: the text of an error. */
-export type Treatment = "kept" | "masked" | "id" | "model" | "sentence" | "pattern";
+/**
+ * What becomes of a leaf. `model`: the model that an upstream names. `sentence`: the text of an
+ * error. `own`: a sentence of the gateway. `tool`: the name of a tool in an account.
+ */
+export type Treatment =
+  | "kept"
+  | "masked"
+  | "number"
+  | "key"
+  | "id"
+  | "model"
+  | "sentence"
+  | "pattern"
+  | "own"
+  | "tool";
 
 const ID_KEY = /(?:^id|_ids?|(?:thread|turn|call|item|expectedTurn|request)Id)$|^ids$/;
 
-/** What becomes of a string. */
 export function treatmentOf(
   leaf: Leaf,
   value: string,
   { known, origin }: { readonly known: KnownWords; readonly origin: Origin },
 ): Treatment {
-  const zone = zoneOf(leaf.container);
+  const { type, container } = leaf;
   const word = wordOf(leaf);
-  if (zone === "content") return "masked";
-  if (zone !== "wire") return treatmentInSchema(word, value, known.keys);
+  if (origin === "account") return type === "string" ? treatmentInAccount(word) : "kept";
+  if (type === "key") return "key";
+  const isOfContent = isContent(container);
+  if (type === "number")
+    return isOfContent || ID_KEY.test(`${leaf.key}`) || valueKeys.has(word) ? "number" : "kept";
+  if (isOfContent) return "masked";
   if (origin !== "request" && isOfError(leaf)) return "sentence";
   if (ID_KEY.test(word) && word !== "user_id") return "id";
-  if (/^(?:name|namespace|tool|toolName)$/.test(word) && known.tools.has(value)) return "kept";
+  if (isToolName(word)) return known.tools.has(value) ? "kept" : "masked";
   if (word === "model") {
     if (known.models.has(value)) return "kept";
     return origin === "request" ? "masked" : "model";
   }
+  if (word === "pattern") return "pattern";
+  const isOfSchema =
+    (word === "$ref" && value.startsWith("#/")) ||
+    (word === "$schema" && /^https?:\/\/json-schema\.org\/[\w/.-]*schema#?$/.test(value)) ||
+    (keyLists.has(word) && known.keys.has(value));
   // Stop sequences stand in texts too, and become the same there.
   const isStop = origin === "request" && word === "stop";
-  return !isStop && enumKeys.has(word) && isApiWord(value) ? "kept" : "masked";
+  return isOfSchema || (!isStop && enumKeys.has(word) && isApiWord(value)) ? "kept" : "masked";
+}
+
+function treatmentInAccount(word: string): Treatment {
+  if (/^(?:name|namespace|upstream_name)$/.test(word)) return "tool";
+  return word === "reason" ? "own" : "kept";
 }
 
 /** The key of a value; for an entry of a list, the key of the list. */
-export const wordOf = ({ container, key }: Pick<Leaf, "container" | "key">): string =>
+const wordOf = ({ container, key }: Leaf): string =>
   `${typeof key === "number" ? container.key : key}`;
 
-function treatmentInSchema(word: string, value: string, keys: ReadonlySet<string>): Treatment {
-  if (word === "pattern") return "pattern";
-  const isOwn =
-    ((word === "type" || word === "format") && isApiWord(value)) ||
-    (word === "$ref" && value.startsWith("#/")) ||
-    (word === "$schema" && /^https?:\/\/json-schema\.org\/[\w/.-]*schema#?$/.test(value)) ||
-    (keyLists.has(word) && keys.has(value));
-  return isOwn ? "kept" : "masked";
-}
+const isToolName = (word: string): boolean => /^(?:name|namespace|tool|toolName)$/.test(word);
 
 const errorKeys = wordsIn("error errors fault base_resp last_error details incomplete_details");
 const errorTexts = wordsIn("message msg detail reason status_msg error_message");
@@ -168,27 +173,28 @@ function isOfError({ container, key }: Leaf): boolean {
   return isRoot && (errorTexts.has(key) || (errorWords.has(key) && key !== "type"));
 }
 
-/** True if a number is content. */
-export function isMaskedNumber({ container, key }: Leaf): boolean {
-  const zone = zoneOf(container);
-  if (zone === "wire") return ID_KEY.test(`${key}`);
-  return zone === "content" || (zone === "schema" && schemaValues.has(`${key}`));
-}
-
 /** True for a key that names a field. Such keys are kept. */
 export const isName = (key: string): boolean => /^[\w$@.:/#-]{0,64}$/.test(key);
+
+/** What a leaf of a request tells of all documents: a key of a schema, a stop sequence, the name of a tool. */
+export function learnedFrom(leaf: Leaf): "key" | "stop" | "tool" | undefined {
+  const { type, container } = leaf;
+  if (type === "number" || isContent(container)) return undefined;
+  if (type === "key") return schemaMaps.has(`${container.key}`) ? "key" : undefined;
+  const word = wordOf(leaf);
+  if (word === "stop" || word === "stop_sequences") return "stop";
+  return (word === "name" || word === "namespace") && isOfTool(container) ? "tool" : undefined;
+}
 
 const toolLists = wordsIn("tools functions functionDeclarations dynamicTools");
 
 /** True within the declaration of a tool. */
-export function isOfTool(container: Container): boolean {
+function isOfTool(container: Container): boolean {
   let at: Container | undefined = container;
   for (let up = 0; at !== undefined && up < 6; up++, at = at.parent)
     if (at.isList && toolLists.has(`${at.key}`)) return true;
   return false;
 }
-
-const numbered = ["type", "index", "item_id", "output_index", "content_index", "summary_index"];
 
 /** The label that all pieces of one streamed text share; undefined for a text that is whole. */
 export function streamOf({ container, key }: Leaf): string | undefined {
@@ -199,9 +205,11 @@ export function streamOf({ container, key }: Leaf): string | undefined {
     const { fields } = at;
     isPiece ||= at.key === "delta";
     isPiece ||= /delta/i.test(`${fields.get("type")} ${fields.get("method")}`);
-    const own = numbered.flatMap((name) => fields.get(name) ?? []).join(",");
+    const own = [...fieldKeys].flatMap((name) =>
+      name === "method" ? [] : (fields.get(name) ?? []),
+    );
     // A place in a list says nothing where what stands there has a number.
-    label = `${fields.has("index") ? "" : at.key}(${own})/${label}`;
+    label = `${fields.has("index") ? "" : at.key}(${own.join(",")})/${label}`;
   }
   return isPiece ? label : undefined;
 }

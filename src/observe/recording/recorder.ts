@@ -9,7 +9,7 @@ import { makeFolder } from "../../upstreams/folder.ts";
 import { bundleName, prune, saveBundle } from "./bundle-folder.ts";
 import { writeBundle } from "./write-bundle.ts";
 import { secretsIn } from "./secrets.ts";
-import { finishInSlices } from "./steps.ts";
+import type { Steps } from "./wire-mask.ts";
 import { MAX_TURN_BYTES, TurnRecord, type SeenTurn } from "./turn-record.ts";
 
 export type RecordingMode = Config["telemetry"]["recording"];
@@ -57,6 +57,8 @@ export type OpenRecorder = Recorder & {
 const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
 /** Files that an operator is told of. */
 const LATEST = 20;
+/** How long others wait at a time, unless one step of a mask takes longer. */
+const SLICE_MS = 2;
 /** Turns that wait to be written. */
 const MAX_WAITING = 256;
 
@@ -159,15 +161,24 @@ class BundleQueue {
     this.#writing = undefined;
   }
 
+  /** Works in slices, with turns under way between them. */
+  async #inSlices<Result>(steps: Steps<Result>): Promise<Result> {
+    const { clock } = this.#options;
+    let began = clock.now();
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) return step.value;
+      if (clock.now() - began < SLICE_MS) continue;
+      await setImmediate();
+      began = clock.now();
+    }
+  }
+
   async #save(turn: SeenTurn): Promise<void> {
     const { content, names, keep } = turn.config.recording;
     const folder = this.#folder();
     try {
       const options = { content, names, secrets: this.#secrets };
-      const text = await finishInSlices(writeBundle(turn, options), {
-        now: () => this.#options.clock.now(),
-        pause: setImmediate,
-      });
+      const text = await this.#inSlices(writeBundle(turn, options));
       makeFolder(folder, 0o700);
       const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
       if (foreign !== undefined)

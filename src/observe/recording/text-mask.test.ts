@@ -20,15 +20,15 @@ describe("the mask of a text", () => {
     );
   });
 
-  it("is as long in characters and bytes, and the same for each word alone", () => {
+  it("is as long in characters and bytes, and begins as the mask of its beginning", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), seeds, (text, seed) => {
         const mask = newMask(seed);
         const masked = mask.text(text);
         expect(sizesOf(masked)).toBe(sizesOf(text));
         expect(Buffer.byteLength(masked)).toBe(Buffer.byteLength(text));
-        const words = text.split(" ").map((word) => mask.text(word));
-        expect(words.join(" ")).toBe(masked);
+        const [first = ""] = text.split(" ");
+        expect(masked.startsWith(mask.text(first))).toBe(true);
       }),
     );
   });

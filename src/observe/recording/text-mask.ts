@@ -1,29 +1,20 @@
-/** Replaces the letters and digits of texts by others, so that sizes and equality stay. */
+/** Replaces the letters and digits of texts by others of the same size. */
 
 import { randomInt } from "node:crypto";
 
-/** Letters and digits that stand for others, by the bytes that they take in UTF-8. */
-type Alphabet = { readonly first: number; readonly count: number };
-
-const digits: Alphabet = { first: 0x30, count: 10 };
-const letters: Alphabet = { first: 0x61, count: 26 };
-const twoBytes: Alphabet = { first: 0x100, count: 0x150 };
-const threeBytes: Alphabet = { first: 0x4e00, count: 0x5000 };
-const fourBytes: Alphabet = { first: 0x20000, count: 0xa000 };
-
-function alphabetOf(code: number): Alphabet {
-  if (code < 0x80) return code < 0x3a ? digits : letters;
-  return code < 0x800 ? twoBytes : code < 0x10000 ? threeBytes : fourBytes;
+/** The first letter or digit that stands for others of as many bytes in UTF-8, and how many there are. */
+function alphabetOf(code: number): readonly [first: number, count: number] {
+  if (code < 0x80) return code < 0x3a ? [0x30, 10] : [0x61, 26];
+  if (code < 0x800) return [0x100, 0x150];
+  return code < 0x10000 ? [0x4e00, 0x5000] : [0x20000, 0xa000];
 }
 
 const LETTER = /[\p{L}\p{N}\p{M}]/gu;
-const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+export const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Longer words, such as images in base64, are not kept. */
 const LONGEST_WORD = 40;
-/** Masks of one length that are tried before two names may get the same. */
+/** Masks of one length that are tried before two names may get the same, or a number stays. */
 const MOST_TRIES = 64;
-/** JavaScript reads and writes a number of so many characters as it is. */
-const SAFE_DIGITS = 15;
 
 /** Mixes all bits of a number into all others. */
 function mixed(number: number): number {
@@ -33,14 +24,15 @@ function mixed(number: number): number {
 }
 
 /**
- * The mask of one bundle. A masked character depends on the random key of the mask and on its word
- * up to there. So a word that comes in pieces is masked as in one piece, equal words stay equal,
- * and a word that begins with another still does. Case and script are lost.
+ * The mask of one bundle. A masked character depends on a random key and on the text up to it. So
+ * equal texts stay equal, different ones differ, and a text that begins with another still does:
+ * repeated calls and answers that repeat all they said before are read as such.
  */
 export class TextMask {
   readonly #seed: number;
   readonly #key: number;
-  readonly #words = new Map<string, string>();
+  /** The words of all masked texts, in small letters. */
+  readonly #words = new Set<string>();
   /** Names and ids, and the mask of each. */
   readonly #names = new Map<string, string>();
   readonly #taken = new Set<string>();
@@ -51,19 +43,14 @@ export class TextMask {
   }
 
   text(text: string): string {
-    return text.replaceAll(WORD, (word) => {
-      if (word.length > LONGEST_WORD) return this.#masked(word, this.#seed);
-      let masked = this.#words.get(word);
-      if (masked === undefined) this.#words.set(word, (masked = this.#masked(word, this.#seed)));
-      return masked;
-    });
+    for (const [word] of text.matchAll(WORD))
+      if (word.length <= LONGEST_WORD) this.#words.add(word.toLowerCase());
+    return this.#masked(text, this.#seed);
   }
 
-  /** True if a text that holds this word, or the word with another case, was masked. */
+  /** True if a text that holds this word was masked, or may have been. */
   has(word: string): boolean {
-    const lower = word.toLowerCase();
-    const forms = [word, lower, word.toUpperCase(), lower.charAt(0).toUpperCase() + lower.slice(1)];
-    return word.length > LONGEST_WORD || forms.some((form) => this.#words.has(form));
+    return word.length > LONGEST_WORD || this.#words.has(word.toLowerCase());
   }
 
   /** Masks a name or an id. Different names stay different. */
@@ -72,68 +59,46 @@ export class TextMask {
     if (known !== undefined) return known;
     let masked = this.text(name);
     for (let tries = 1; this.#taken.has(masked) && tries < MOST_TRIES; tries++)
-      masked = name.replaceAll(WORD, (word) => this.#masked(word, mixed(this.#seed + tries)));
+      masked = this.#masked(name, mixed(this.#seed + tries));
     this.#names.set(name, masked);
     this.#taken.add(masked);
     return masked;
   }
 
   /**
-   * Masks a number of JSON, which keeps its length, its exponent and the zeros behind its fraction.
-   * A number that is written as JavaScript writes it still is, so that a reader and writer of JSON
-   * leaves it alone. Numbers of one digit stay different.
+   * Masks the digits of a JSON number but its zeros and its exponent. A number that is written as
+   * JavaScript writes it still is, so that a reader and writer of JSON leaves it alone. Numbers of
+   * one digit stay different.
    */
   number(text: string): string {
-    const [, core = text, zeros = "", exponent = ""] = NUMBER_PARTS.exec(text) ?? [];
-    const masked = this.#digits(core);
-    const written = `${core}${exponent}`;
-    const isShort = exponent === "" && core.length <= SAFE_DIGITS;
-    if (isShort || String(Number(written)) !== written) return masked + zeros + exponent;
-    // Most numbers of 16 and 17 digits are written shorter; few neighbours of a small one are.
-    const near = Number(`${masked.replace(/[1-9]/, core.match(/[1-9]/)?.[0] ?? "1")}${exponent}`);
-    for (let step = 0; step < 200; step++) {
-      const own = String(near * (1 + step * Number.EPSILON));
-      if (blotOut(own, DIGIT) === blotOut(written, DIGIT) && own.endsWith(exponent))
-        return own.slice(0, own.length - exponent.length) + zeros + exponent;
+    const [core = ""] = /^[^eE]*/.exec(text) ?? [];
+    const exponent = text.slice(core.length);
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      let state = mixed(this.#seed + tries);
+      const masked = core.replaceAll(/[1-9]/g, (digit) => {
+        const shift = mixed(state ^ this.#key);
+        state = mixed(state ^ digit.charCodeAt(0));
+        return `${((Number(digit) + (shift % 8)) % 9) + 1}`;
+      });
+      if (!isWritten(text) || isWritten(masked + exponent)) return masked + exponent;
     }
-    // The largest and the smallest numbers have no neighbours of their length.
+    // The largest and the smallest numbers have few neighbours of their length.
     return text;
   }
 
-  /** A leading zero stays. The first digit of others, and the last of a fraction, become none. */
-  #digits(core: string): string {
-    const first = core.startsWith("-") ? 1 : 0;
-    const last = core.includes(".") ? core.length - 1 : first;
-    let state = this.#seed;
-    return core.replaceAll(/\d/g, (digit, place: number) => {
-      const shift = this.#keyed(state);
-      state = mixed(state ^ digit.charCodeAt(0));
-      if (place === first && digit === "0") return "0";
-      if (place !== first && place !== last) return `${(Number(digit) + shift) % 10}`;
-      return `${((Number(digit) + 8 + shift) % 9) + 1}`;
-    });
-  }
-
-  #keyed(state: number): number {
-    return mixed(state ^ this.#key);
-  }
-
-  #masked(word: string, seed: number): string {
-    let masked = "";
+  #masked(text: string, seed: number): string {
     let state = seed;
-    for (const char of word) {
+    return text.replaceAll(LETTER, (char) => {
       const code = char.codePointAt(0) ?? 0;
-      const { first, count } = alphabetOf(code);
+      const [first, count] = alphabetOf(code);
       state = mixed(state ^ code);
-      masked += String.fromCodePoint(first + (this.#keyed(state) % count));
-    }
-    return masked;
+      return String.fromCodePoint(first + (mixed(state ^ this.#key) % count));
+    });
   }
 }
 
-/** Digits that count, zeros behind them that do not, and the exponent. */
-const NUMBER_PARTS = /^(-?\d+(?:\.\d*[1-9])?)(\.?0*)((?:[eE][+-]?\d*)?)$/;
-const DIGIT = /\d/g;
+/** True for a number as JavaScript writes it. */
+const isWritten = (number: string): boolean => String(Number(number)) === number;
 
 /** A stop sequence as texts have it then: of a character that no masked word has. */
 export const maskStop = (text: string): string =>

@@ -2,24 +2,23 @@
 
 import { isUtf8 } from "node:buffer";
 import { faults } from "../../turn/fault-table.ts";
-import { decodeJson, encodeLike, jsonLeaves, type Leaf } from "./json-leaves.ts";
+import { decodeJson, encodeLike, jsonLeaves } from "./json-leaves.ts";
 import {
   idPrefix,
   isApiWord,
-  isMaskedNumber,
   isName,
-  isOfTool,
+  learnedFrom,
   streamOf,
   treatmentOf,
-  wordOf,
-  zoneOf,
   type KnownWords,
   type Origin,
   type Treatment,
 } from "./leaf-policy.ts";
 import type { Scrub } from "./secrets.ts";
-import type { Steps } from "./steps.ts";
-import { maskStop, TextMask } from "./text-mask.ts";
+import { maskStop, TextMask, WORD } from "./text-mask.ts";
+
+/** Work in steps that are short each, so that turns under way need not wait for all of it. */
+export type Steps<Result> = Generator<undefined, Result, undefined>;
 
 export type WireMaskOptions = {
   /** `full`: only secrets are masked. */
@@ -43,10 +42,10 @@ type Document = ReturnType<typeof jsonLeaves> & {
 };
 
 /** A leaf of a document, with its decoded text. */
-type Place = { readonly document: Document; readonly at: number; readonly text: string };
+type Piece = { readonly document: Document; readonly at: number; readonly length: number };
 
-/** Pieces of content that are masked as one text. */
-type Group = { text: string; readonly pieces: Place[] };
+/** A text, of one leaf or of pieces, that is masked as one. */
+type Group = { text: string; readonly treatment: Treatment; readonly pieces: Piece[] };
 
 /** No API takes more stop sequences. */
 const MOST_STOPS = 16;
@@ -58,14 +57,11 @@ const LONGEST_QUOTE = 200;
 const LONGEST_KNOWN = 64;
 /** Leaves that are masked before turns under way may go on. */
 const LEAVES_IN_STEP = 64;
-/** The end of a stream, which is not JSON though it begins like it. */
-const DONE = "[DONE]";
 
 const CALL_MARKUP = /<\/?(?:use_tool|tool_call|tool_name|function|invoke|antml)/;
 /** Parts of prose that the gateway reads: tags, languages of code, and types of content in addresses. */
 const MARKUP =
   /<\/?(?:use_tool|tool_call|tool_name|name|arguments|function|invoke|parameter|think(?:ing)?)\b|(?<=```)\w+|^data:[\w./+-]*(?:;base64)?,|\bhttps?(?=:\/\/)/;
-const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 
 /** Words that a sentence of an error keeps though the conversation has them too: the gateway's own. */
 const ownSentences: ReadonlySet<string> = new Set(
@@ -77,7 +73,7 @@ export class WireMask {
   readonly #options: WireMaskOptions;
   readonly #mask: TextMask;
   readonly #stops: string[] = [];
-  readonly #known: KnownWords & { readonly tools: Set<string>; readonly keys: Set<string> };
+  readonly #known: KnownWords;
   /** Words of the names of models and upstreams. */
   readonly #configured: ReadonlySet<string>;
   /** Values that a client or a model chose, as the gateway may quote them. */
@@ -98,16 +94,14 @@ export class WireMask {
 
   /** Takes the names of tools and of their arguments, and stop sequences, from a request. */
   learn(request: string): void {
+    const tools = this.#options.names === "kept" ? this.#known.tools : this.#quoted;
     for (const leaf of jsonLeaves(request).leaves) {
-      const word = wordOf(leaf);
+      const what = learnedFrom(leaf);
+      if (what === undefined) continue;
       const value = decodeJson(request.slice(leaf.start, leaf.end));
-      const zone = zoneOf(leaf.container);
-      if (leaf.type === "key" && zone === "schemas") this.#known.keys.add(value);
-      if (leaf.type !== "string" || zone !== "wire") continue;
-      const isStop = word === "stop" || word === "stop_sequences";
-      if (isStop && value.trim() !== "" && this.#stops.length < MOST_STOPS) this.#stops.push(value);
-      if (!isOfTool(leaf.container) || (word !== "name" && word !== "namespace")) continue;
-      (this.#options.names === "kept" ? this.#known.tools : this.#quoted).add(value);
+      if (what === "key") this.#known.keys.add(value);
+      else if (what === "tool") tools.add(value);
+      else if (value.trim() !== "" && this.#stops.length < MOST_STOPS) this.#stops.push(value);
     }
     const stops = this.#stops.map((stop) => stop.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
     this.#kept = new RegExp([...stops, MARKUP.source].join("|"), "g");
@@ -131,73 +125,44 @@ export class WireMask {
   *values(texts: readonly string[], origin: Origin = "upstream"): Steps<readonly string[]> {
     const documents: Document[] = [];
     const streams = new Map<string, Group>();
-    const groups: Group[] = [];
-    const others: (Place & { readonly treatment: Treatment })[] = [];
+    const [contents, others]: [Group[], Group[]] = [[], []];
     for (const text of texts) {
       const document = documentOf(text);
       documents.push(document);
       yield;
       for (const [at, leaf] of document.leaves.entries()) {
         if (at % LEAVES_IN_STEP === 0) yield;
-        const place = { document, at, text: decodeJson(rawOf(document, at)) };
-        const treatment = this.#treatment(leaf, place.text, origin);
-        if (treatment !== "masked") {
-          others.push({ ...place, treatment });
-          continue;
-        }
-        const label = streamOf(leaf);
+        const own = decodeJson(rawOf(document, at));
+        const treatment = this.#treatment(leaf, own, origin);
+        const piece = { document, at, length: own.length };
+        const label = treatment === "masked" ? streamOf(leaf) : undefined;
         const open = label === undefined ? undefined : streams.get(label);
-        if (open !== undefined && !this.#isSnapshot(open.text, place.text)) {
-          open.text += place.text;
-          open.pieces.push(place);
+        // A piece that holds all text before it repeats the text so far.
+        if (open !== undefined && !(this.#isMasked && own.startsWith(open.text))) {
+          open.text += own;
+          open.pieces.push(piece);
           continue;
         }
-        const group = { text: place.text, pieces: [place] };
-        groups.push(group);
+        const group = { text: own, treatment, pieces: [piece] };
+        (treatment === "masked" ? contents : others).push(group);
         if (label !== undefined) streams.set(label, group);
       }
     }
     let count = 0;
-    for (const { text, pieces } of groups) {
-      const masked = this.#content(text);
+    // The content first, since an error may quote it.
+    for (const group of [...contents, ...others]) {
+      const masked = this.#treated(group, origin);
       let from = 0;
-      for (const { document, at, text: piece } of pieces) {
-        const own = masked.slice(from, (from += piece.length));
-        document.masked[at] = encodeLike(rawOf(document, at), own);
+      for (const { document, at, length } of group.pieces) {
+        document.masked[at] = encodeLike(rawOf(document, at), masked.slice(from, (from += length)));
         if (++count % LEAVES_IN_STEP === 0) yield;
       }
     }
-    // After the content, since an error may quote it.
-    for (const { document, at, text, treatment } of others) {
-      const raw = rawOf(document, at);
-      document.masked[at] = encodeLike(
-        raw,
-        this.#other(document.leaves[at], text, treatment, origin),
-      );
-      if (++count % LEAVES_IN_STEP === 0) yield;
-    }
-    return documents.map((document) => this.#written(document));
+    return documents.map((document) => joined(document, (rest) => this.#content(rest)));
   }
 
-  /** The report of a plan, or the account of a turn: the gateway's own words with names in them. */
-  account(json: string): string {
-    const { scrub, content, names } = this.#options;
-    const isKept = content === "full" && names === "kept";
-    const document = documentOf(json);
-    for (const [at, { type, key }] of document.leaves.entries()) {
-      const raw = rawOf(document, at);
-      let own = decodeJson(raw);
-      if (/^(?:name|namespace|upstream_name)$/.test(`${key}`)) own = this.#toolName(own);
-      else if (key === "reason") own = this.#ownSentence(own);
-      document.masked[at] = scrub(isKept || type !== "string" ? raw : encodeLike(raw, own));
-    }
-    return this.#written(document);
-  }
-
-  #toolName(name: string): string {
-    const { tools } = this.#known;
-    const isDeclared = tools.has(name) || name.split(".").every((part) => tools.has(part));
-    return isDeclared ? name : this.#mask.text(name);
+  get #isMasked(): boolean {
+    return this.#options.content === "masked";
   }
 
   *#frames(text: string, origin: Origin): Steps<string> {
@@ -224,40 +189,34 @@ export class WireMask {
 
   /** A line beside the data. Names of events and numbers stay; comments and other fields are masked. */
   *#field(line: string, origin: Origin): Steps<string> {
-    const { scrub, content } = this.#options;
     const [, field, value = ""] = /^(event|id|retry): ?([\w.:/-]*)$/.exec(line) ?? [];
-    const isKept = content === "full" || isApiWord(value) || /^\d*$/.test(value);
-    if (field !== undefined && isKept) return scrub(line);
+    const isKept = !this.#isMasked || isApiWord(value) || /^\d*$/.test(value);
+    if (field !== undefined && isKept) return this.#scrub(line);
     // Some upstreams report errors in a field of that name. The gateway counts calls in a comment.
     const [name = ""] = /^(?:error: ?|: ?(?=\{))/.exec(line) ?? [];
     return name + (yield* this.body(line.slice(name.length), origin));
   }
 
-  #treatment(leaf: Leaf, text: string, origin: Origin): Treatment {
-    if (leaf.type !== "string") return "kept";
-    if (this.#options.content === "full") return "masked";
+  #treatment(leaf: Document["leaves"][number], text: string, origin: Origin): Treatment {
+    if (!this.#isMasked && origin !== "account") return leaf.type === "string" ? "masked" : "kept";
     const treatment = treatmentOf(leaf, text, { known: this.#known, origin });
-    const isChosen = origin === "request" || leaf.key === "name";
+    const isChosen = leaf.type === "string" && (origin === "request" || leaf.key === "name");
     if (isChosen && treatment !== "kept" && text.length <= LONGEST_QUOTE && !isApiWord(text))
       this.#quoted.add(text);
     return treatment;
   }
 
-  /** True for a piece that holds all text before it: the text so far, and not what is new of it. */
-  #isSnapshot(before: string, piece: string): boolean {
-    return this.#options.content === "masked" && piece.startsWith(before);
-  }
-
-  /** The mask of a leaf that is not content. */
-  #other(leaf: Leaf | undefined, text: string, treatment: Treatment, origin: Origin): string {
-    const { content } = this.#options;
+  #treated({ text, treatment, pieces }: Group, origin: Origin): string {
     const mask = this.#mask;
-    if (leaf?.type === "number")
-      return content === "masked" && isMaskedNumber(leaf) ? mask.number(text) : text;
+    const [{ document, at }] = pieces as [Piece];
+    if (document.leaves[at]?.type === "number")
+      return treatment === "number" ? mask.number(text) : text;
     const clean = this.#scrub(text);
-    if (content === "full") return clean;
-    if (leaf?.type === "key") return isName(text) ? clean : mask.name(clean);
     switch (treatment) {
+      case "masked":
+        return this.#isMasked ? this.#masked(clean) : clean;
+      case "key":
+        return isName(text) ? clean : mask.name(clean);
       case "id":
         return this.#id(clean, origin);
       case "sentence":
@@ -267,8 +226,12 @@ export class WireMask {
       case "pattern":
         // Any other pattern might not be one.
         return "x".repeat(text.length);
+      case "own":
+        return this.#ownSentence(clean);
+      case "tool":
+        return this.#toolName(clean);
+      case "number":
       case "kept":
-      case "masked":
         return clean;
       default:
         return treatment satisfies never;
@@ -281,6 +244,14 @@ export class WireMask {
     let clean = this.#scrubbed.get(text);
     if (clean === undefined) this.#scrubbed.set(text, (clean = this.#options.scrub(text)));
     return clean;
+  }
+
+  #toolName(name: string): string {
+    const { content, names } = this.#options;
+    const { tools } = this.#known;
+    const isKept = content === "full" && names === "kept";
+    const isDeclared = tools.has(name) || name.split(".").every((part) => tools.has(part));
+    return isKept || isDeclared ? name : this.#mask.text(name);
   }
 
   #id(id: string, origin: Origin): string {
@@ -308,6 +279,8 @@ export class WireMask {
 
   /** A sentence of the gateway has words of others in quotes alone. */
   #ownSentence(text: string): string {
+    const { content, names } = this.#options;
+    if (content === "full" && names === "kept") return text;
     const isQuoted = (part: string): boolean => this.#quoted.has(part) || part.length > 80;
     return text.replaceAll(
       /(?<![\p{L}\p{N}])([`'])([^`']+)\1(?![\p{L}\p{N}])/gu,
@@ -318,7 +291,7 @@ export class WireMask {
 
   #content(text: string): string {
     const clean = this.#scrub(text);
-    return this.#options.content === "full" ? clean : this.#masked(clean);
+    return this.#isMasked ? this.#masked(clean) : clean;
   }
 
   /** The mask of a text. JSON keeps its structure and its keys. */
@@ -329,13 +302,10 @@ export class WireMask {
       const raw = rawOf(document, at);
       const own = decodeJson(raw);
       if (type === "number") document.masked[at] = this.#mask.number(raw);
-      else if (type === "key")
-        document.masked[at] = isName(raw) ? raw : encodeLike(raw, this.#mask.name(own));
-      else document.masked[at] = encodeLike(raw, this.#masked(own));
+      else if (type === "string") document.masked[at] = encodeLike(raw, this.#masked(own));
+      else document.masked[at] = isName(raw) ? raw : encodeLike(raw, this.#mask.name(own));
     }
-    const { leaves, end } = document;
-    const rest = Math.max(leaves.at(-1)?.end ?? 0, end);
-    return joined(document) + this.#prose(text.slice(rest));
+    return joined(document, (rest) => this.#prose(rest));
   }
 
   #prose(text: string): string {
@@ -355,33 +325,31 @@ export class WireMask {
     }
     return masked + this.#mask.text(text.slice(at));
   }
-
-  #written(document: Document): string {
-    const { text, leaves, end } = document;
-    const rest = text.slice(Math.max(leaves.at(-1)?.end ?? 0, end));
-    return joined(document) + (rest.trim() === "" || rest === DONE ? rest : this.#content(rest));
-  }
 }
 
+/** The end of a stream is not JSON though it begins like it. */
 const documentOf = (text: string): Document => ({
   text,
   masked: [],
-  ...(text === DONE ? { leaves: [], end: 0 } : jsonLeaves(text)),
+  ...(text === "[DONE]" ? { leaves: [], end: text.length } : jsonLeaves(text)),
 });
 
 const rawOf = ({ text, leaves }: Document, at: number): string =>
   text.slice(leaves[at]?.start, leaves[at]?.end);
 
-/** A document with its masked leaves, as far as it is JSON. */
-function joined({ text, leaves, end, masked }: Document): string {
+/** A document with its masked leaves. `maskRest`: what is behind its JSON. */
+function joined(
+  { text, leaves, end, masked }: Document,
+  maskRest: (rest: string) => string,
+): string {
   const parts: string[] = [];
   let from = 0;
   for (const [at, leaf] of leaves.entries()) {
     parts.push(text.slice(from, leaf.start), masked[at] ?? "");
     from = leaf.end;
   }
-  parts.push(text.slice(from, Math.max(from, end)));
-  return parts.join("");
+  const rest = Math.max(from, end);
+  return [...parts, text.slice(from, rest), maskRest(text.slice(rest))].join("");
 }
 
 /** First of the characters that stand for bytes which are not UTF-8. They are private to their users. */

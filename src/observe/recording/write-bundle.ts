@@ -6,8 +6,7 @@ import { isHttpUpstream, type Config, type RecordingSettings } from "../../gatew
 import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
-import { WireMask } from "./wire-mask.ts";
-import type { Steps } from "./steps.ts";
+import { WireMask, type Steps } from "./wire-mask.ts";
 import type { Entry, SeenTurn } from "./turn-record.ts";
 import {
   type BundleEvent,
@@ -53,7 +52,7 @@ export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<strin
     { line: "settings", ...settingsOf(turn) },
     client,
     ...wires,
-    ...accountLines(turn, content, mask),
+    ...(yield* accountLines(turn, content, mask)),
   ];
   const head: BundleLine = {
     line: "bundle",
@@ -82,16 +81,18 @@ function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Step
   return `${clean}${JSON.stringify(seal)}\n`;
 }
 
-function accountLines(
+function* accountLines(
   { plan, done }: SeenTurn,
   content: WriteOptions["content"],
   mask: WireMask,
-): BundleLine[] {
-  const copy = (value: object): unknown => JSON.parse(mask.account(JSON.stringify(value)));
+): Steps<BundleLine[]> {
+  const told = content === "masked" && done !== undefined ? withoutMessages(done) : done;
   const lines: unknown[] = [];
-  if (plan !== undefined) lines.push({ line: "plan", plan: copy(plan) });
-  if (done !== undefined)
-    lines.push({ line: "done", done: copy(content === "masked" ? withoutMessages(done) : done) });
+  for (const [line, value] of Object.entries({ plan, done: told })) {
+    if (value === undefined) continue;
+    const text = yield* mask.body(JSON.stringify(value), "account");
+    lines.push({ line, [line]: JSON.parse(text) });
+  }
   return lines as BundleLine[];
 }
 
