@@ -1,7 +1,7 @@
 import { converse, sumOf, wantedCalls } from "../../test/disclosure/conversation.ts";
 import type { Check, Part } from "../part.ts";
 
-const strategies = ["eager", "wrap", "native", "append", "restart"] as const;
+const strategies = ["eager", "wrap", "native", "append"] as const;
 const counts = [60, 473] as const;
 const mostShare = 0.2;
 

@@ -213,7 +213,7 @@ const refers = (text: string): boolean =>
     ({ id, type }) => id === FOREIGN || type === "item_reference",
   ) === true;
 
-const modes = ["", "wrap", "append", "native", "restart"];
+const modes = ["", "wrap", "append", "native"];
 
 /** Seals that no gateway has written, wherever a client may send one: they say nothing, and never end in a 500. */
 export function seals(): Campaign {

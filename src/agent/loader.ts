@@ -4,7 +4,7 @@ import { toolSearch } from "../dialects/registry.ts";
 import { isFields, jsonOf } from "../json/json.ts";
 import { memberAt } from "../json/scan.ts";
 import { clientName } from "../turn/names.ts";
-import type { Callable, Fields, FunctionTool } from "../turn/turn.ts";
+import type { Callable, FunctionTool } from "../turn/turn.ts";
 import { type Catalog, closedIn, type State } from "./catalog.ts";
 import type { Tool } from "./tool.ts";
 
@@ -38,30 +38,26 @@ export function readDescription(lines: readonly string[], most: number): string 
   return whole.length <= most ? whole : READ;
 }
 
-/** The keys do not change during a conversation, so that the declaration stays the same. */
-const readSchema = (keys: readonly string[]): Fields => ({
-  type: "object",
-  properties: {
-    key: { type: "string", enum: keys, description: "The key of the section." },
-  },
-  required: ["key"],
-  additionalProperties: false,
-});
-
-export const readTool = (
-  name: string,
+/**
+ * The tool that opens sections: a function, or for providers that load deferred tools a search that
+ * the client runs. The keys do not change during a conversation, so that the declaration stays the same.
+ */
+export function readTool(
+  name: string | undefined,
   description: string,
   keys: readonly string[],
-): FunctionTool => ({
-  type: "function",
-  name: clientName(name),
-  description,
-  schema: readSchema(keys),
-});
-
-/** The same loader for providers that load deferred tools: a search that the client runs. */
-export const searchTool = (description: string, keys: readonly string[]): Callable =>
-  toolSearch.declaration(description, readSchema(keys));
+): Callable {
+  const key = { type: "string", enum: keys, description: "The key of the section." };
+  const schema = {
+    type: "object",
+    properties: { key },
+    required: ["key"],
+    additionalProperties: false,
+  };
+  return name === undefined
+    ? toolSearch.declaration(description, schema)
+    : { type: "function", name: clientName(name), description, schema };
+}
 
 /** Calls all other tools if the list of tools cannot change. */
 export const callTool = ({ read, call }: LoaderNames): FunctionTool => ({

@@ -35,7 +35,6 @@ import {
   type LoaderNames,
   readDescription,
   readTool,
-  searchTool,
   unwrapCall,
   wrapCall,
 } from "./loader.ts";
@@ -63,6 +62,8 @@ export type Disclosure = {
 /** The request to a model, without the conversation. */
 export type Lowered = {
   readonly prompt: string;
+  /** The list of sections, if the description of the loader has no room for it; the prompt begins with it. */
+  readonly catalogue?: string | undefined;
   readonly tools: readonly TurnTool[];
   /** The names of the tools that are declared as functions of their own. */
   readonly declared: ReadonlySet<string>;
@@ -90,12 +91,13 @@ export function lower(disclosure: Disclosure): Lowered {
   const lines = catalogLines(catalog, head);
   const description = readDescription(lines, maxDescription);
   const { first, later, skipped } = directTools(disclosure, head, view);
-  const reader =
-    strategy === "native" ? searchTool(description, keys) : readTool(names.read, description, keys);
+  const reader = readTool(strategy === "native" ? undefined : names.read, description, keys);
   const isClosable = keys.length > 0;
-  const isListed = !isClosable || description.endsWith(catalogText(lines));
+  const text = catalogText(lines);
+  const catalogue = !isClosable || description.endsWith(text) ? undefined : text;
   return {
-    prompt: isListed ? view.text : `${catalogText(lines)}\n\n${view.text}`,
+    prompt: catalogue === undefined ? view.text : `${catalogue}\n\n${view.text}`,
+    catalogue,
     tools: [
       ...first.map(declarationOf),
       ...(isClosable && loads ? [reader] : []),

@@ -229,11 +229,9 @@ export const noDisclosure = {
   sentBytes: 0,
   /** Sections that the model opened. */
   openings: 0,
-  /** Readings that opened sections without a restart, and the tools that they added to the conversation. */
+  /** Readings that opened sections, and the tools that they added to the conversation. */
   dynamic: 0,
   injected: 0,
-  /** Requests that were written anew because sections were opened. */
-  restarts: 0,
   /** Rounds that the client saw nothing of. */
   hiddenRounds: 0,
   /** Readings and calls of what is not there, and arguments that did not fit. */

@@ -46,14 +46,7 @@ const newFamilies = () => ({
     "upstream",
     "Tools that opening a section added to a conversation under way.",
   ),
-  wink_disclosure_dynamic_total: counter(
-    "upstream",
-    "Readings that opened sections of tools without a restart.",
-  ),
-  wink_disclosure_restarts_total: counter(
-    "upstream",
-    "Requests that were written anew because sections of tools were opened.",
-  ),
+  wink_disclosure_dynamic_total: counter("upstream", "Readings that opened sections of tools."),
   patchbay_disclosure_rounds_total: counter(
     "upstream",
     "Upstream calls that answered questions about folded tools and nothing else.",
@@ -220,7 +213,6 @@ function countDisclosure(
   families.patchbay_disclosure_openings_total.of(upstream).amount += disclosure.openings;
   families.wink_tools_injected_total.of(upstream).amount += disclosure.injected;
   families.wink_disclosure_dynamic_total.of(upstream).amount += disclosure.dynamic;
-  families.wink_disclosure_restarts_total.of(upstream).amount += disclosure.restarts;
   families.patchbay_disclosure_rounds_total.of(upstream).amount += disclosure.hiddenRounds;
   families.patchbay_disclosure_misses_total.of(upstream).amount += disclosure.misses;
 }

@@ -21,7 +21,7 @@ export type Say = {
 /** A provider with one way of folding. */
 export type Back = {
   readonly name: string;
-  readonly strategy: "wrap" | "append" | "restart" | "native";
+  readonly strategy: "wrap" | "append" | "native";
   readonly dialect: "chat" | "responses";
   readonly more: Body;
   answer(asked: Body, say: Say, round: number): Answer;
@@ -173,7 +173,6 @@ function itemsAnswer(asked: Body, output: readonly Body[], round: number): Answe
 export const backs: readonly Back[] = [
   chatBack("wrap"),
   chatBack("append"),
-  chatBack("restart"),
   responsesBack("wrap"),
   responsesBack("append"),
   responsesBack("native"),

@@ -18,7 +18,7 @@ const answers = [
   { text: "Ok." },
 ];
 
-it("/metrics tells restarts, expansions without one and injected tools apart", async () => {
+it("/metrics tells readings that opened sections and the tools that they added apart", async () => {
   await using upstream = await fakeUpstream(({ body }, at) =>
     answerInChat(body, answers[at % answers.length] ?? {}),
   );
@@ -38,12 +38,23 @@ it("/metrics tells restarts, expansions without one and injected tools apart", a
   expect(await numbers()).toEqual({
     wink_tools_injected_total: 15,
     wink_disclosure_dynamic_total: 3,
-    wink_disclosure_restarts_total: 0,
-  });
-  expect((await ask("restart")).text).toBe("Ok.");
-  expect(await numbers()).toEqual({
-    wink_tools_injected_total: 15,
-    wink_disclosure_dynamic_total: 3,
-    wink_disclosure_restarts_total: 2,
   });
 });
+
+it("patchbay_tools_total counts the tools of a turn once, however many rounds it takes", async () => {
+  await using upstream = await fakeUpstream(({ body }, at) =>
+    answerInChat(body, answers[at % answers.length] ?? {}),
+  );
+  await using served = await serve(onto("chat", upstream.url));
+  for (const mode of ["wrap", "append"]) {
+    const before = await toolsCounted(served.url);
+    await doors.chat(served.url).ask("Go.", { tools, stream: false, mode });
+    expect((await toolsCounted(served.url)) - before).toBe(60);
+  }
+});
+
+async function toolsCounted(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const counts = [...text.matchAll(/^patchbay_tools_total\{.*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}

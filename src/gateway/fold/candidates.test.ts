@@ -3,7 +3,7 @@ import { ask, fn, namespace, plain } from "../../../test/support/turns.ts";
 import { fullName } from "../../tools/names/identity.ts";
 import { clientName } from "../../turn/names.ts";
 import type { ToolChoice, ToolRef } from "../../turn/turn.ts";
-import { candidatesIn, type Candidates } from "./candidates.ts";
+import { candidatesIn, type Candidates } from "./fold.ts";
 
 const tools = [
   fn("look"),
@@ -11,7 +11,7 @@ const tools = [
   namespace("crm", [fn("get")]),
 ];
 const sorted = (toolChoice: ToolChoice): Candidates =>
-  candidatesIn(ask({ tools, toolChoice }), { profile: plain, takesFound: true });
+  candidatesIn(ask({ tools, toolChoice }), plain, true);
 const ref = (name: string, more: Partial<ToolRef> = {}): ToolRef => ({
   kind: "function",
   name: clientName(name),
@@ -28,7 +28,7 @@ describe("the candidates for folding", () => {
     [ref("git", { kind: "namespace" }), ["git.status", "git.look"]],
   ])("are those that are allowed by %j", (one, wanted) => {
     const { deferrable, forbidden } = sorted({ type: "allowed", mode: "auto", tools: [one] });
-    expect(deferrable.map(({ entry }) => fullName(entry))).toEqual(wanted);
+    expect(deferrable.map(fullName)).toEqual(wanted);
     expect(forbidden).toHaveLength(4 - wanted.length);
   });
 
@@ -38,6 +38,6 @@ describe("the candidates for folding", () => {
     [ref("get"), "crm.get"],
   ])("have one that is forced by %j", (tool, wanted) => {
     const { forced } = sorted({ type: "tool", tool });
-    expect(forced && fullName(forced.entry)).toBe(wanted);
+    expect(forced && fullName(forced)).toBe(wanted);
   });
 });

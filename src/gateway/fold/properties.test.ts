@@ -10,7 +10,7 @@ import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Call, Item, Turn } from "../../turn/turn.ts";
 import { callIdWith, openedIn } from "./call-id.ts";
 import { foldTools } from "./fold.ts";
-import { restoreLog } from "./log.ts";
+import { restoreLog } from "./question.ts";
 import { DisclosureStage } from "./stage.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
@@ -91,7 +91,7 @@ function play(
 }
 
 const keys = fc.array(fc.constantFrom("alpha", "beta", "gamma", "delta"), { maxLength: 5 });
-const anyMode = fc.constantFrom("wrap" as const, "append" as const, "restart" as const);
+const anyMode = fc.constantFrom("wrap" as const, "append" as const);
 const anyDialect = fc.constantFrom(chat, responses);
 const user: Item = { type: "message", role: "user", parts: [{ type: "text", text: "Go." }] };
 

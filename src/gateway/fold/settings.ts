@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { nearest } from "../../diagnostics/nearest.ts";
-import { strategies } from "../../agent/strategy.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
 
@@ -9,7 +8,7 @@ import { ownOf } from "../../json/json.ts";
  * `auto`: also where they are many. `off` and `eager`: never. The others name the
  * strategy by which they are folded wherever there is anything to fold.
  */
-export const disclosureModes = ["fit", "auto", "off", ...strategies] as const;
+const disclosureModes = ["fit", "auto", "off", "eager", "native", "wrap", "append"] as const;
 export type DisclosureMode = (typeof disclosureModes)[number];
 
 const mode = z.enum(disclosureModes);

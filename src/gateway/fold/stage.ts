@@ -1,150 +1,134 @@
-import { append } from "../../turn/append.ts";
+import { noDisclosure, type DisclosureFigures } from "../../observe/happening.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
+import { append } from "../../turn/append.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Turn } from "../../turn/turn.ts";
-import type { TurnStage } from "../run/turn-stage.ts";
-import { amendPlan } from "./amend-plan.ts";
-import { askFolded, type FoldedQuestion } from "./ask.ts";
-import { callIdWith } from "./call-id.ts";
 import type { HiddenExchange } from "../../turn/seal.ts";
-import { noDisclosure, type DisclosureFigures } from "../../observe/happening.ts";
-import { foldTools } from "./fold.ts";
-import type { Folded } from "./folded.ts";
-import { entriesOf, readingOf, readingsIn, restoreLog, type LogEntry } from "./log.ts";
-import { mayFold } from "./needs-folding.ts";
-import { RoundAnswer } from "./round-answer.ts";
-import type { DisclosureSettings } from "./settings.ts";
+import type { Turn } from "../../turn/turn.ts";
 import type { Writable } from "../../turn/writable.ts";
+import type { TurnStage } from "../run/turn-stage.ts";
+import { RoundAnswer, type RoundOwner } from "./answer.ts";
+import { callIdWith } from "./call-id.ts";
+import { type Folded, foldTools, mayFold } from "./fold.ts";
+import {
+  amendPlan,
+  askFolded,
+  entriesOf,
+  entry,
+  type FoldedQuestion,
+  readingOf,
+  readingsIn,
+  restoreLog,
+} from "./question.ts";
+import type { DisclosureSettings } from "./settings.ts";
 
 type Event = TurnEvent<ClientName>;
 
-/** What the model said in a hidden round: items, and calls that were answered here. */
-type Said = ReturnType<RoundAnswer["items"]>;
+/** The state of one round. */
+type Round = {
+  readonly folded: Folded;
+  readonly question: FoldedQuestion;
+  readonly answer: RoundAnswer;
+};
 
 /**
  * Folds the tools of one turn and answers what the model asks of the fold, in
- * rounds that the client sees nothing of. Where an upstream of the chain takes
- * the tools as they are, it does nothing.
+ * rounds that the client does not see. If an upstream of the chain takes
+ * the tools as they are, the stage changes nothing.
  */
-export class DisclosureStage implements TurnStage {
+export class DisclosureStage implements TurnStage, RoundOwner {
   readonly figures: Writable<DisclosureFigures> = { ...noDisclosure };
-  readonly #turn: Turn;
+  readonly seals: boolean;
   readonly #settings: DisclosureSettings;
-  /** All that was said in the rounds so far. */
-  readonly #said: Said[number][] = [];
+  /** The items of the hidden rounds so far, and the calls that were answered in them. */
+  readonly #said: ReturnType<RoundAnswer["items"]>[number][] = [];
   /** Openings that no call id carries yet. */
   #uncarried: string[] = [];
   #readings = 0;
-  /** Whether this round has opened what only a request written anew can show. */
-  #restarts = false;
-  #folded: Folded | undefined;
-  #question: FoldedQuestion | undefined;
-  #round: RoundAnswer | undefined;
+  #round: Round | undefined;
 
   constructor(turn: Turn, settings: DisclosureSettings) {
-    this.#turn = turn;
+    this.seals = turn.traits.sealsReasoning;
     this.#settings = settings;
   }
 
   ask(profile: Profile, own: Turn): Turn {
     const folded = foldTools(own, profile, this.#settings);
-    this.#folded = folded;
     this.#round = undefined;
-    this.#restarts = false;
     if (folded === undefined) return own;
-    const isLast = this.figures.hiddenRounds >= this.#settings.rounds;
-    const log = [...restoreLog(own, folded), ...this.#entries(folded, own)];
+    const { figures } = this;
+    const isLast = figures.hiddenRounds >= this.#settings.rounds;
+    const place = own.items.length === 0 ? 0 : itemPlace(own, own.items.length - 1);
+    const said = this.#said.flatMap((one) =>
+      "of" in one ? entriesOf(one, folded, place) : [entry(one, place, "model")],
+    );
+    const log = [...restoreLog(own, folded), ...said];
     this.#readings = readingsIn(log, folded);
     const question = askFolded(own, folded, log, !isLast);
-    this.#question = question;
-    this.#count(folded, question.sentBytes);
-    this.#round = new RoundAnswer({
-      folded,
-      question,
-      isLast,
-      seals: this.#turn.traits.sealsReasoning,
-      idFor: (id) => this.#idFor(id, folded),
-      answered: (exchange, isMiss) => this.#answered(exchange, isMiss, folded),
-    });
+    figures.strategy = folded.strategy;
+    figures.tools = folded.tools.size;
+    figures.sections = folded.catalog.nodes.length;
+    figures.eagerBytes += folded.eagerBytes;
+    figures.sentBytes += question.sentBytes;
+    const answer = new RoundAnswer(folded, question, this, isLast);
+    this.#round = { folded, question, answer };
     return question.turn;
   }
 
   amend(plan: Plan): Plan {
-    const [folded, question] = [this.#folded, this.#question];
-    return folded === undefined || question === undefined
+    return this.#round === undefined
       ? plan
-      : amendPlan(plan, folded, question);
+      : amendPlan(plan, this.#round.folded, this.#round.question);
   }
 
   each(event: Event, emit: Emit<Event>): void {
     if (this.#round === undefined) emit(event);
-    else this.#round.each(event, emit);
+    else this.#round.answer.each(event, emit);
   }
 
   end(emit: Emit<Event>): void {
-    this.#round?.end(emit);
+    this.#round?.answer.end(emit);
   }
 
   continues(): boolean {
-    const round = this.#round;
-    if (round?.continues !== true) return false;
-    append(this.#said, round.items());
+    const answer = this.#round?.answer;
+    if (answer?.continues !== true) return false;
+    append(this.#said, answer.items());
     this.figures.hiddenRounds++;
     return true;
   }
 
-  #entries(folded: Folded, own: Turn): readonly LogEntry[] {
-    const place = own.items.length === 0 ? 0 : itemPlace(own, own.items.length - 1);
-    return this.#said.flatMap((one): readonly LogEntry[] =>
-      "of" in one
-        ? entriesOf(one, folded, place)
-        : [{ added: { item: one }, opens: [], by: "model", place }],
-    );
-  }
-
-  #answered(exchange: HiddenExchange, isMiss: boolean, folded: Folded): HiddenExchange {
-    if (isMiss) this.figures.misses++;
-    if (exchange.opens.length > 0) this.#countOpening(exchange, folded);
-    if (this.#turn.traits.sealsReasoning) return exchange;
-    // A client without a place for seals gives back call ids alone: what those cannot carry must follow from them.
-    append(this.#uncarried, exchange.opens);
-    const [path] = exchange.opens;
+  answered(exchange: HiddenExchange, isMiss: boolean): HiddenExchange {
+    const { figures } = this;
+    const { opens, loaded } = exchange;
+    if (isMiss) figures.misses++;
+    if (opens.length > 0) {
+      figures.openings += opens.length;
+      figures.dynamic++;
+      figures.injected += loaded.length;
+    }
+    const folded = this.#round?.folded;
+    if (this.seals || folded === undefined) return exchange;
+    // A client without a place for seals gives back call ids alone: the rest must follow from them.
+    append(this.#uncarried, opens);
+    const [path] = opens;
     const again = path === undefined ? undefined : readingOf(path, ++this.#readings, folded);
     return again ?? exchange;
   }
 
-  #countOpening({ opens, loaded }: HiddenExchange, { strategy }: Folded): void {
-    const { figures } = this;
-    figures.openings += opens.length;
-    if (strategy !== "restart") {
-      figures.dynamic++;
-      figures.injected += loaded.length;
-    } else if (!this.#restarts) figures.restarts++;
-    this.#restarts = strategy === "restart";
-  }
-
-  #idFor(id: string, { catalog }: Folded): string {
-    if (this.#uncarried.length === 0) return id;
-    const carrying = callIdWith(this.#uncarried, catalog, id);
+  idFor(id: string): string {
+    const folded = this.#round?.folded;
+    if (this.#uncarried.length === 0 || folded === undefined) return id;
+    const carrying = callIdWith(this.#uncarried, folded.catalog, id);
     this.#uncarried = [];
     return carrying ?? id;
   }
-
-  #count({ strategy, tools, catalog, eagerBytes }: Folded, sentBytes: number): void {
-    const { figures } = this;
-    figures.strategy = strategy;
-    figures.tools = tools.size;
-    figures.sections = catalog.nodes.length;
-    figures.eagerBytes += eagerBytes;
-    figures.sentBytes += sentBytes;
-  }
 }
 
-/** The stage of one turn, or none where no upstream of its chain needs the tools folded. */
+/** The stage of one turn; undefined if no upstream of its chain needs the tools folded. */
 export const disclosureStage = (
   turn: Turn,
   profiles: readonly Profile[],

@@ -1,24 +1,22 @@
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Turn } from "../../turn/turn.ts";
-import { askFolded } from "./ask.ts";
-import { tokensIn, toolBytes } from "./bytes.ts";
-import { foldTools } from "./fold.ts";
-import { restoreLog } from "./log.ts";
-import { strategyFor } from "./needs-folding.ts";
+import type { Callable, Tool, Turn } from "../../turn/turn.ts";
+import { utf8Length } from "../../turn/utf8-length.ts";
+import { foldTools, strategyFor } from "./fold.ts";
+import { askFolded, restoreLog } from "./question.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
-/** How much of a request its tools are, each declared and folded. */
+/** The size of a request's tools, each declared and folded. */
 export type ToolSize = {
-  /** How they are folded for this upstream; null: they are sent as they are. */
+  /** The strategy for this upstream; null: the tools are sent as they are. */
   readonly strategy: string | null;
-  /** The sections they are folded into, or would be. */
+  /** The sections that the tools are folded into, or would be. */
   readonly sections: number;
   readonly bytes: { readonly eager: number; readonly folded: number };
-  /** At four bytes a token. */
   readonly tokens: { readonly eager: number; readonly folded: number };
 };
 
-/** Measures the tools of a request for an upstream; folded as they are or, where they are not, as they would be. */
+/** Measures the tools of a request for an upstream. Tools that are not folded are measured as they would be. */
 export function toolSizeOf(
   turn: Turn,
   profile: Profile,
@@ -39,4 +37,31 @@ export function toolSizeOf(
     bytes: { eager, folded: sent },
     tokens: { eager: tokensIn(eager), folded: tokensIn(sent) },
   };
+}
+
+/** Tokenizers differ; four bytes a token is usual for JSON. */
+const tokensIn = (bytes: number): number => Math.ceil(bytes / 4);
+
+/** The bytes of declarations as they are sent, without the fields of one dialect. */
+export function toolBytes(tools: readonly Tool[]): number {
+  let sum = 0;
+  for (const tool of tools) sum += bytesOf(tool);
+  return sum;
+}
+
+const bytesOf = memoizeByIdentity((tool: Tool): number => {
+  const { name } = tool;
+  if (tool.type === "namespace") {
+    const { type, description } = tool;
+    return utf8Length(JSON.stringify({ type, name, description })) + toolBytes(tool.tools);
+  }
+  return utf8Length(JSON.stringify(definitionOf(tool)));
+});
+
+function definitionOf(tool: Callable): unknown {
+  if (tool.type === "builtin") return tool.raw;
+  const { type, name, description } = tool;
+  return tool.type === "function"
+    ? { type, name, description, parameters: tool.schema, strict: tool.strict }
+    : { type, name, description, format: tool.format };
 }

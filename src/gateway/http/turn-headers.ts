@@ -13,7 +13,7 @@ import type { Round } from "../run/round.ts";
 import { outputModes } from "../run/rules.ts";
 import type { ModelRoute } from "../run/select.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
-import { toolBytes } from "../fold/bytes.ts";
+import { toolBytes } from "../fold/tool-size.ts";
 import type { Runtime } from "../platform.ts";
 import { headerOf, hex } from "./admission.ts";
 import type { Exchange } from "./exchange.ts";

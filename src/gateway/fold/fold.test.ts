@@ -4,8 +4,7 @@ import { codex } from "../../profiles/codex.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { mistral } from "../../profiles/mistral.ts";
 import { openaiResponses } from "../../profiles/openai.ts";
-import { foldTools } from "./fold.ts";
-import { mayFold, strategyFor } from "./needs-folding.ts";
+import { foldTools, mayFold, strategyFor } from "./fold.ts";
 import { disclosureFor } from "./settings.ts";
 
 const tool = (name: string, more = {}) => ({ type: "function", name, parameters: {}, ...more });
@@ -70,6 +69,6 @@ it("picks the strategy by what the upstream can do", () => {
   expect(by("auto", mistral)).toBe("append");
   expect(by("auto", openaiResponses)).toBe("native");
   expect(by("auto", codex)).toBe("wrap");
-  expect(by("append", codex)).toBe("restart");
+  expect(by("append", codex)).toBe("wrap");
   expect(by("native", genericChat)).toBe("wrap");
 });
