@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { trustConfig } from "../src/host/config/trust-config.ts";
+import { trustConfig } from "../src/host/config/load.ts";
 import { runCommand } from "../test/support/command.ts";
 import { compileCache } from "../test/support/compile-cache.ts";
 import { flags } from "../src/host/config/env.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { describe, expect, it } from "vitest";
-import { builtinDialects, plannedDialects } from "./dialects/registry.ts";
+import { builtinDialects } from "./dialects/registry.ts";
 
 const hub = [
   "json",
@@ -145,7 +145,7 @@ const notDialects =
 /** Where a file outside `dialects` names a dialect: whoever must know something of one asks its traits. */
 function namedDialects(file: string, text: string): string[] {
   if (declaresDialects.test(file)) return [];
-  const names = [...builtinDialects.all.map(({ name }) => name), ...plannedDialects.keys()];
+  const names = builtinDialects.all.map(({ name }) => name);
   const quoted = new RegExp(`(["'\`])(?:${names.join("|")})\\1(?!:)`);
   return text
     .replaceAll(notDialects, "")

@@ -2,8 +2,13 @@
 
 export type { Path } from "./diagnostics/problem.ts";
 export { parseConfig, type Config } from "./gateway/config.ts";
-export { findingLine, readConfigFile, type Finding } from "./host/config/config-file.ts";
-export { loadConfig, notesOf, sourceNote, type Loaded } from "./host/config/load.ts";
+export {
+  findingLine,
+  maskReferences,
+  readConfigFile,
+  type Finding,
+} from "./host/config/config-file.ts";
+export { loadConfig, notesOf, sourceNote, trustConfig, type Loaded } from "./host/config/load.ts";
 export {
   isCodexSignedIn,
   keyedProviders,
@@ -14,9 +19,7 @@ export {
   type KeySources,
   type KeyedProvider,
 } from "./host/config/providers.ts";
-export { maskReferences } from "./host/config/references.ts";
 export { reloader, watchFile } from "./host/config/reload.ts";
 export { replaceFile } from "./host/config/replace-file.ts";
 export { LONGEST, configNames, type Origin } from "./host/config/sources.ts";
-export { trustConfig } from "./host/config/trust-config.ts";
 export { dropTrust, trustFile } from "./host/config/trust.ts";

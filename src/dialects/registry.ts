@@ -51,9 +51,3 @@ export const standIns = { codex: responses, scripted: chat, agent: responses } a
 
 /** The form of a search for tools that the client runs, for code that serves every dialect. */
 export const toolSearch = clientToolSearch;
-
-/**
- * What a configuration may name already although nothing serves it yet, and the
- * route that a base URL of it must not end in.
- */
-export const plannedDialects: ReadonlyMap<DialectName, string> = new Map();

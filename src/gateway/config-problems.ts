@@ -4,7 +4,7 @@ import { notOneOf, type Path, type Problem, problemsIn } from "../diagnostics/pr
 import { isFields } from "../json/json.ts";
 import { nearest } from "../diagnostics/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
-import { plannedDialects, type UpstreamEntry } from "../dialects/registry.ts";
+import type { UpstreamEntry } from "../dialects/registry.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 
 /** Reads `server.keys`: keys, and the names of their tenants. */
@@ -252,8 +252,7 @@ function valueAt(value: unknown, path: Path): unknown {
 /** Where an upstream is, up to and without the route of its dialect, whichever that is. */
 export function baseUrlFor(dialects: readonly UpstreamEntry[]) {
   const line = { model: "", stream: false };
-  const paths = dialects.map(({ upstream }) => upstream.path(line));
-  const routes = [...paths, ...plannedDialects.values()];
+  const routes = dialects.map(({ upstream }) => upstream.path(line));
   return z.string().superRefine((address, context) => {
     const message = addressFlaw(URL.parse(address), routes);
     if (message !== undefined) context.addIssue({ code: "custom", message });

@@ -1,10 +1,5 @@
 import { z } from "zod";
-import {
-  builtinDialects,
-  dialectRegistry,
-  type DialectRegistry,
-  plannedDialects,
-} from "../dialects/registry.ts";
+import { builtinDialects, dialectRegistry, type DialectRegistry } from "../dialects/registry.ts";
 import { type CountLimits, defaultCounts } from "../dialects/shared/request-counts.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Problem } from "../diagnostics/problem.ts";
@@ -92,7 +87,7 @@ const timeouts = z.strictObject({
 
 const httpUpstream = ({ upstreams }: DialectRegistry) =>
   z.strictObject({
-    dialect: z.enum([...upstreams.map(({ name }) => name), ...plannedDialects.keys()]),
+    dialect: z.enum(upstreams.map(({ name }) => name)),
     base_url: baseUrlFor(upstreams),
     api_key: apiKey,
     headers: headers.default({}),
@@ -295,9 +290,8 @@ export const isHttpUpstream = (config: UpstreamConfig): config is HttpUpstreamCo
   config.dialect !== scriptedUpstream.shape.dialect.value;
 
 /** All dialects that an upstream may be said to speak. */
-export const dialectNames = ({ upstreams }: DialectRegistry): readonly string[] => [
+const dialectNames = ({ upstreams }: DialectRegistry): readonly string[] => [
   ...upstreams.map(({ name }) => name),
-  ...plannedDialects.keys(),
   codexUpstream.shape.dialect.value,
   scriptedUpstream.shape.dialect.value,
 ];

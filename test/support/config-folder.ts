@@ -6,7 +6,7 @@ import { findingLine } from "../../src/host/config/config-file.ts";
 import type { Environment } from "../../src/host/config/env.ts";
 import { loadConfig, type Loaded } from "../../src/host/config/load.ts";
 import { configNames, type Origin } from "../../src/host/config/sources.ts";
-import { trustConfig } from "../../src/host/config/trust-config.ts";
+import { trustConfig } from "../../src/host/config/load.ts";
 
 /** The folder that holds the configuration of the running test. */
 export let directory = "";

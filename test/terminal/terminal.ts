@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { trustConfig } from "../../src/host/config/trust-config.ts";
+import { trustConfig } from "../../src/host/config/load.ts";
 import { runCommand, type CommandOutput } from "../support/command.ts";
 import { compileCache } from "../support/compile-cache.ts";
 

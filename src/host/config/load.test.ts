@@ -11,7 +11,6 @@ import {
   removeFolder,
   write,
 } from "../../../test/support/config-folder.ts";
-import { plannedDialects } from "../../dialects/registry.ts";
 import type { Environment } from "./env.ts";
 
 beforeEach(makeFolder);
@@ -174,24 +173,6 @@ describe("loading the configuration", () => {
       "patchbay.yaml:1:61 upstreams.a.profile: is for the chat dialect, and the upstream speaks responses; leave it out for the generic one",
     ]);
   });
-
-  it.skipIf(!plannedDialects.has("messages"))(
-    "leaves out an upstream it cannot serve yet, and says so",
-    () => {
-      const upstreams =
-        "upstreams: { claude: { dialect: messages, base_url: http://a }, demo: { dialect: scripted } }\n";
-      write("patchbay.yaml", `${upstreams}models: { both: [claude/x, demo/demo] }\n`);
-      const loaded = load();
-      expect(loaded.notes).toEqual([
-        "upstreams.claude: the messages dialect is not served yet; it is left out.",
-      ]);
-      expect(configOf(loaded)).toMatchObject({ models: { both: ["demo/demo"] } });
-      write("patchbay.yaml", `${upstreams}models: { only: claude/x }\n`);
-      expect(linesOf(load())).toEqual([
-        "patchbay.yaml:2:11 models.only: leads only to upstreams of a dialect that is not served yet; use one of chat, responses, codex, scripted",
-      ]);
-    },
-  );
 
   it("has no note on settings that it follows", () => {
     write(

@@ -1,3 +1,6 @@
+/** The files and folders that a configuration names. */
+
+import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { pathText, type Problem } from "../../diagnostics/problem.ts";
@@ -7,6 +10,8 @@ import { checkScript, type ScriptProblem } from "../../upstreams/scripted/script
 import type { Finding } from "./config-file.ts";
 import type { Environment } from "./env.ts";
 import type { ConfigReader } from "./sources.ts";
+import { foreignProblem } from "../../upstreams/folder.ts";
+import { unwritable } from "../server/turn-files.ts";
 import { stateFolder } from "./user-folders.ts";
 
 export type Scripts = {
@@ -33,7 +38,7 @@ export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
       return upstream;
     }
     const file = reader.resolve(upstream.script);
-    const script = textOf(upstream.script, reader);
+    const script = textIn(upstream.script, reader);
     if (script === undefined) {
       const message = `there is no file ${file}; write the script, or leave the key out for the demo`;
       problems.push({ path, message });
@@ -57,7 +62,7 @@ const mapped = <From, To>(
 ): Record<string, To> =>
   Object.fromEntries(Object.entries(group).map(([name, value]) => [name, each(value, name)]));
 
-function textOf(path: string, reader: ConfigReader): string | undefined {
+function textIn(path: string, reader: ConfigReader): string | undefined {
   try {
     return reader.readPart(path);
   } catch {
@@ -106,4 +111,51 @@ export function settlePaths(config: Config, directory: string): Config {
     },
     recording: { ...recording, folder: recording.folder && at(recording.folder) },
   };
+}
+
+/** Log files and a store that cannot be written, found without writing. */
+export function fileProblems(telemetry: Fields, store: Fields, directory: string): Problem[] {
+  const { recording: _, ...logs } = telemetry;
+  return [
+    ...Object.entries(logs).map(([key, path]) => ["telemetry", key, path] as const),
+    ["store", "path", store.path] as const,
+  ].flatMap(([section, key, path]) => {
+    if (typeof path !== "string" || path === "") return [];
+    const problemOf = section === "store" ? storeProblem : unwritable;
+    const message = problemOf(resolve(directory, path));
+    return message === undefined ? [] : [{ path: [section, key], message }];
+  });
+}
+
+/**
+ * The store of a configuration without one: a file in the user's state directory, or memory if
+ * nothing can be written there.
+ */
+export function defaultStore(env: Environment): {
+  readonly store: Config["store"];
+  readonly notes: readonly string[];
+} {
+  const folder = stateFolder(env);
+  const path = join(folder ?? "", "patchbay.db");
+  const foreign = folder === undefined ? undefined : foreignProblem(folder);
+  const problem =
+    folder === undefined ? "has no folder: there is no home" : (foreign ?? storeProblem(path));
+  if (problem === undefined) return { store: { kind: "sqlite", path }, notes: [] };
+  const note = `${foreign === undefined ? path : folder} ${problem}. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`;
+  return { store: { kind: "memory" }, notes: [note] };
+}
+
+/** The reason why there can be no database at a path. */
+function storeProblem(path: string): string | undefined {
+  const found = statOf(path);
+  const isOdd = found !== undefined && !found.isFile() && !found.isDirectory();
+  return isOdd ? "is not a regular file; name one that is" : unwritable(path);
+}
+
+function statOf(path: string) {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined; // It does not exist, or its folder is closed, which `unwritable` reports.
+  }
 }

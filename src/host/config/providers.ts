@@ -5,6 +5,9 @@ import { loginFile } from "../../upstreams/codex/home.ts";
 import { profileFor } from "../../profiles/profiles.ts";
 import type { Environment } from "./env.ts";
 
+/** The dialect of every local model server. */
+export const localDialect: BuiltinDialectName = "chat";
+
 type Provider = {
   /** Where its key is kept; the first that is set counts. */
   readonly env: readonly [string, ...string[]];
@@ -14,6 +17,13 @@ type Provider = {
   /** Alone, it is asked for every name as it is, since clients know its models; others answer by their default model. */
   readonly isAskedByName?: true;
 };
+
+/** A provider with a profile of its own, that speaks what local servers speak. */
+const provider = (
+  profile: string,
+  base_url: string,
+  ...env: readonly [string, ...string[]]
+): Provider => ({ env, base_url, dialect: localDialect, profile });
 
 /**
  * Providers whose key in the environment is configuration enough, the likeliest
@@ -37,76 +47,27 @@ export const providers = {
     profile: "anthropic",
     isAskedByName: true,
   },
-  deepseek: {
-    env: ["DEEPSEEK_API_KEY"],
-    base_url: "https://api.deepseek.com/v1",
-    dialect: "chat",
-    profile: "deepseek",
-  },
-  openrouter: {
-    env: ["OPENROUTER_API_KEY"],
-    base_url: "https://openrouter.ai/api/v1",
-    dialect: "chat",
-    profile: "openrouter",
-  },
-  gemini: {
-    env: ["GEMINI_API_KEY"],
-    base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
-    dialect: "chat",
-    profile: "gemini",
-  },
-  mistral: {
-    env: ["MISTRAL_API_KEY"],
-    base_url: "https://api.mistral.ai/v1",
-    dialect: "chat",
-    profile: "mistral",
-  },
-  groq: {
-    env: ["GROQ_API_KEY"],
-    base_url: "https://api.groq.com/openai/v1",
-    dialect: "chat",
-    profile: "groq",
-  },
-  xai: {
-    env: ["XAI_API_KEY"],
-    base_url: "https://api.x.ai/v1",
-    dialect: "chat",
-    profile: "xai",
-  },
-  moonshot: {
-    env: ["MOONSHOT_API_KEY"],
-    base_url: "https://api.moonshot.ai/v1",
-    dialect: "chat",
-    profile: "moonshot",
-  },
-  qwen: {
-    env: ["DASHSCOPE_API_KEY"],
-    base_url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
-    dialect: "chat",
-    profile: "qwen",
-  },
-  zhipu: {
-    env: ["ZHIPU_API_KEY", "ZHIPUAI_API_KEY"],
-    base_url: "https://open.bigmodel.cn/api/paas/v4",
-    dialect: "chat",
-    profile: "zhipu",
-  },
-  minimax: {
-    env: ["MINIMAX_API_KEY"],
-    base_url: "https://api.minimax.io/v1",
-    dialect: "chat",
-    profile: "minimax",
-  },
-  mimo: {
-    env: ["MIMO_API_KEY", "XIAOMI_API_KEY"],
-    base_url: "https://api.xiaomimimo.com/v1",
-    dialect: "chat",
-    profile: "mimo",
-  },
+  deepseek: provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+  openrouter: provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+  gemini: provider(
+    "gemini",
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "GEMINI_API_KEY",
+  ),
+  mistral: provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+  groq: provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  xai: provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+  moonshot: provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+  qwen: provider("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+  zhipu: provider(
+    "zhipu",
+    "https://open.bigmodel.cn/api/paas/v4",
+    "ZHIPU_API_KEY",
+    "ZHIPUAI_API_KEY",
+  ),
+  minimax: provider("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
+  mimo: provider("mimo", "https://api.xiaomimimo.com/v1", "MIMO_API_KEY", "XIAOMI_API_KEY"),
 } as const satisfies Record<string, Provider>;
-
-/** What every local model server speaks. */
-export const localDialect: BuiltinDialectName = "chat";
 
 /** A provider whose key is in the environment. */
 export type KeyedProvider = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskReferences } from "./references.ts";
+import { maskReferences } from "./config-file.ts";
 
 const env: Record<string, string> = { NAME: "value", EMPTY: "", OTHER: "other" };
 

@@ -5,7 +5,7 @@ import type { Config } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
-import { bindProblem } from "../server/bind.ts";
+import { bindProblem } from "../server/address.ts";
 import { findingLine } from "./config-file.ts";
 import { loadConfig } from "./load.ts";
 import type { Origin } from "./sources.ts";

@@ -4,6 +4,7 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { Fault } from "../../turn/fault.ts";
+import { isLoopback } from "../../upstreams/loopback.ts";
 
 export type Address = { readonly host: string; readonly port: number };
 
@@ -52,4 +53,10 @@ export async function sharedPort(address: Address): Promise<number> {
   } catch (error) {
     throw bindFault(error, address);
   }
+}
+
+/** The reason why a gateway may not listen at an address: without keys it must not be reached from other machines. */
+export function bindProblem(host: string, keys: readonly unknown[]): string | undefined {
+  if (keys.length > 0 || isLoopback(host)) return undefined;
+  return `listening on ${host} without a key would let anyone who reaches it use your upstreams; set \`server.keys\` or PATCHBAY_API_KEY, or listen on 127.0.0.1`;
 }
