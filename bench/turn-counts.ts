@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { getHeapStatistics } from "node:v8";
 import { createGateway, type Exchange, type Gateway } from "../src/index.ts";
-import { nodeRuntime } from "../src/host/platform/node-runtime.ts";
+import { nodeRuntime } from "../src/host/platform/node.ts";
 import type { Connect, HttpRequest, ResponseHandler } from "../src/upstreams/http/transport.ts";
 import { requestBody, scenarios, type Door, type Scenario } from "./scenarios.ts";
 

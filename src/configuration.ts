@@ -20,6 +20,6 @@ export {
   type KeyedProvider,
 } from "./host/config/providers.ts";
 export { reloader, watchFile } from "./host/config/reload.ts";
-export { replaceFile } from "./host/config/replace-file.ts";
+export { replaceFile } from "./host/platform/careful-files.ts";
 export { LONGEST, configNames, type Origin } from "./host/config/sources.ts";
 export { dropTrust, trustFile } from "./host/config/trust.ts";

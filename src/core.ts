@@ -5,7 +5,7 @@ import { webPlatform } from "./host/platform/web.ts";
 import { Fault } from "./turn/fault.ts";
 
 export { parseConfig } from "./gateway/config.ts";
-export { webRuntime } from "./host/platform/web-runtime.ts";
+export { webRuntime } from "./host/platform/web.ts";
 export { clientName, upstreamName } from "./turn/names.ts";
 export { defineUpstream } from "./upstreams/define.ts";
 export { Fault } from "./turn/fault.ts";

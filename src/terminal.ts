@@ -10,20 +10,21 @@ export {
   runtimeFolders,
   stateFolder,
 } from "./host/config/user-folders.ts";
-export { askGateway } from "./host/control/client.ts";
-export { findGateways, foreignFolders, type LocalGateway } from "./host/control/gateways.ts";
 export {
+  askGateway,
   batchSince,
   currentSockets,
-  watchGateway,
   type WatchedBatch,
-} from "./host/control/watch.ts";
+  watchGateway,
+} from "./host/control/client.ts";
+export { findGateways, foreignFolders, type LocalGateway } from "./host/control/files.ts";
 export {
   FileRefusal,
   foreignFolder,
   foreignPlace,
   readBytes,
   readText,
+  writeWhole,
 } from "./host/platform/careful-files.ts";
 export {
   Problems,
@@ -43,4 +44,3 @@ export type { Call, Fields, FunctionTool, Item, ToolChoice } from "./turn/turn.t
 export { onPath } from "./upstreams/codex/command.ts";
 export { isLoopback } from "./upstreams/loopback.ts";
 export { version } from "./upstreams/version.ts";
-export { writeWhole } from "./host/platform/write-whole.ts";

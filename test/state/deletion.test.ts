@@ -4,7 +4,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
+import { nodeRuntime } from "../../src/host/platform/node.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { findGateways } from "../../src/host/control/gateways.ts";
+import { findGateways } from "../../src/host/control/files.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";

@@ -5,7 +5,7 @@ import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import type { Platform } from "../../src/gateway/platform.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { newId } from "../../src/host/platform/ids.ts";
-import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
+import { nodeRuntime } from "../../src/host/platform/node.ts";
 import { openServer } from "../../src/host/server/server.ts";
 import type { Happening, TurnDone } from "../../src/observe/happening.ts";
 import type { Clock } from "../../src/turn/clock.ts";

@@ -1,6 +1,6 @@
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
-import { nodeRuntime } from "../../src/host/platform/node-runtime.ts";
+import { nodeRuntime } from "../../src/host/platform/node.ts";
 import type { Happening, TurnDone } from "../../src/observe/happening.ts";
 import type { DoorName } from "./client.ts";
 import { stillClock } from "./still-clock.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeRuntime } from "../../host/platform/node-runtime.ts";
+import { nodeRuntime } from "../../host/platform/node.ts";
 import { authorize, keyring } from "./admission.ts";
 import { checkConfig, parseConfig } from "../config.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { nodeRuntime } from "../../host/platform/node-runtime.ts";
+import { nodeRuntime } from "../../host/platform/node.ts";
 import { createGateway } from "../../index.ts";
 import type { Happening } from "../../observe/happening.ts";
 import { parseConfig } from "../config.ts";

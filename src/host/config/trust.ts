@@ -11,8 +11,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../json/json.ts";
-import { writeWhole } from "../platform/write-whole.ts";
-import { foreignPlace, readText } from "../platform/careful-files.ts";
+import { foreignPlace, readText, writeWhole } from "../platform/careful-files.ts";
 import type { Environment } from "./env.ts";
 import { stateFolder } from "./user-folders.ts";
 

@@ -4,17 +4,25 @@
  */
 
 import {
+  chmodSync,
   closeSync,
   constants,
   existsSync,
   fstatSync,
+  fsyncSync,
   lstatSync,
   openSync,
   readSync,
   realpathSync,
+  renameSync,
+  rmSync,
   type Stats,
+  statSync,
+  writeFileSync,
+  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { Fault } from "../../turn/fault.ts";
 
 export type ReadRules = {
   /** In bytes. */
@@ -114,4 +122,60 @@ export function foreignPlace(folder: string): string | undefined {
     if (problem !== undefined) return `${one} ${problem}`;
   }
   return undefined;
+}
+
+/** Writes a file so that a reader, or whoever looks after a crash, finds it whole: as it was, or as it shall be. */
+export function writeWhole(file: string, bytes: Uint8Array, mode: number): void {
+  const beside = `${file}.patchbay-${process.pid}`;
+  try {
+    const descriptor = openSync(beside, "wx", mode);
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    // The process's mask counts when a file is made.
+    chmodSync(beside, mode);
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    const { code } = error as NodeJS.ErrnoException;
+    // A file of its own mount cannot be replaced, nor one in a folder that is not to be written to.
+    if (code !== "EBUSY" && code !== "EXDEV" && code !== "EACCES" && code !== "EPERM") throw error;
+    writeFileSync(file, bytes);
+  }
+}
+
+/** Replaces a file of the user's and gives the path of the copy that is kept of it, byte for byte. */
+export function replaceFile(path: string, text: string): string {
+  const backup = freeName(path);
+  try {
+    // A link stays a link.
+    const file = realpathSync(path);
+    const bytes = readBytes(file, { limit: LONGEST });
+    const mode = statSync(file).mode & 0o777;
+    writeFileSync(backup, bytes, { flag: "wx", mode });
+    writeWhole(file, Buffer.from(text), mode);
+    return backup;
+  } catch (error) {
+    const { code = "unknown", message } = error as NodeJS.ErrnoException;
+    const reason = error instanceof FileRefusal ? message : code;
+    throw new Fault(
+      "request.invalid",
+      `${path} cannot be replaced (${reason}), and is as it was; check permissions and space in its folder.`,
+      {},
+      error,
+    );
+  }
+}
+
+/** Far more than any configuration has. */
+const LONGEST = 16_777_216;
+
+function freeName(file: string): string {
+  for (let at = 1; ; at++) {
+    const name = `${file}.${at}.bak`;
+    if (!existsSync(name)) return name;
+  }
 }

@@ -1,9 +1,24 @@
-import type { Platform } from "../../gateway/platform.ts";
+import { hash } from "node:crypto";
+import { resolve } from "node:path";
+import type { Transform } from "node:stream";
+import { getHeapStatistics } from "node:v8";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from "node:zlib";
+import { type Decompress, type Decompressors, hasZlibHeader } from "../../gateway/http/body.ts";
+import type { Platform, Runtime } from "../../gateway/platform.ts";
+import { openDatabaseStore } from "../../history/open-database.ts";
 import type { Happening, Report } from "../../observe/happening.ts";
+import { codexUpstream } from "../../upstreams/codex/codex.ts";
+import { undiciTransport } from "../../upstreams/http/undici-transport.ts";
 import { environment } from "../config/env.ts";
 import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
-import { nodeRuntime } from "./node-runtime.ts";
 import { printError } from "./print.ts";
 
 /** Without a `report`, only exceptions are told: where they were raised, as their words may quote a request. */
@@ -25,3 +40,39 @@ export const nodePlatform = (report: Report = reportTrouble): Platform => ({
   runtime: nodeRuntime,
   environment: environment(),
 });
+
+/** Through a stream, whose pieces come one by one: what unpacks to too much is stopped on the way. */
+const through =
+  (open: () => Transform): Decompress =>
+  async (body, each) => {
+    const unpacking = open();
+    unpacking.end(body);
+    // Whatever is thrown on the way destroys the stream.
+    for await (const piece of unpacking) each(piece as Buffer<ArrayBuffer>);
+  };
+
+const gzip = through(createGunzip);
+const wrapped = through(createInflate);
+const bare = through(createInflateRaw);
+const br = through(createBrotliDecompress);
+/** A frame of zstd says how much its reader has to keep at hand, as a power of two, and gets no more. */
+const params = { [constants.ZSTD_d_windowLogMax]: 25 };
+const zstd = through(() => createZstdDecompress({ params }));
+
+export const nodeDecompressors: Decompressors = new Map([
+  ["gzip", gzip],
+  ["x-gzip", gzip],
+  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
+  ["br", br],
+  ["zstd", zstd],
+]);
+
+/** Node's sockets, processes and native code. */
+export const nodeRuntime: Runtime = {
+  sha256: (text) => hash("sha256", text, "buffer"),
+  decompressors: nodeDecompressors,
+  heapBytes: getHeapStatistics().heap_size_limit,
+  connect: undiciTransport,
+  codex: (options) => codexUpstream({ ...options, home: resolve(options.home) }),
+  openStore: openDatabaseStore,
+};

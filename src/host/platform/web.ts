@@ -1,7 +1,9 @@
-import type { Platform } from "../../gateway/platform.ts";
+import { type Decompress, type Decompressors, hasZlibHeader } from "../../gateway/http/body.ts";
+import type { Platform, Runtime } from "../../gateway/platform.ts";
+import { type Fetch, fetchTransport } from "../../upstreams/http/fetch-transport.ts";
 import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
-import { webRuntime } from "./web-runtime.ts";
+import { sha256 } from "./sha256.ts";
 
 /** What any runtime with the Web's own interfaces gives a gateway. */
 export const webPlatform = (): Platform => ({
@@ -10,4 +12,39 @@ export const webPlatform = (): Platform => ({
   random: Math.random,
   report: Object.assign(() => {}, { types: [] }),
   runtime: webRuntime(),
+});
+
+/** Every runtime has these three formats; few have more. */
+type Format = "gzip" | "deflate" | "deflate-raw";
+
+const through =
+  (format: Format): Decompress =>
+  async (body, each) => {
+    const bytes = new Blob([body]);
+    const stream = bytes.stream().pipeThrough(new DecompressionStream(format));
+    // Whatever is thrown on the way cancels the stream.
+    for await (const piece of stream) each(piece);
+  };
+
+const gzip = through("gzip");
+const wrapped = through("deflate");
+const bare = through("deflate-raw");
+
+const decompressors: Decompressors = new Map([
+  ["gzip", gzip],
+  ["x-gzip", gzip],
+  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
+]);
+
+export type WebRuntimeOptions = {
+  /** What reaches HTTP upstreams; default: the global one. */
+  readonly fetch?: Fetch | undefined;
+};
+
+/** What Bun, Deno, workers and Node have in common: no sockets, no processes, no files. */
+export const webRuntime = ({ fetch }: WebRuntimeOptions = {}): Runtime => ({
+  sha256,
+  decompressors,
+  // Looked up at each call: some runtimes and many tests replace it later.
+  connect: fetchTransport(fetch ?? ((url, init) => globalThis.fetch(url, init))),
 });

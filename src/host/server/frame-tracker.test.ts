@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FrameTracker } from "./frame-tracker.ts";
+import { FrameTracker } from "./message-arrival.ts";
 
 const TEXT = 0x1;
 const CONTINUATION = 0x0;

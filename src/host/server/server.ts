@@ -2,26 +2,23 @@ import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
-  type ServerResponse,
   type Server as HttpServer,
+  type ServerResponse,
 } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
-import type { ConnectionBytes } from "../../gateway/http/budget.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { ConnectionBytes } from "../../gateway/http/budget.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isInReserve } from "../../upstreams/http/descriptor-reserve.ts";
 import { systemClock } from "../platform/clock.ts";
-import { askAfter, tellStalled } from "./half-closed.ts";
-import { allow, foreign, isPreflight, allowOrigin } from "./cors.ts";
-import { addressesOf, bindFault, portOf, urlOf, type Address } from "./address.ts";
-import { openSockets, type Sockets } from "./sockets.ts";
-import { announcedOf, collectBody } from "./body-intake.ts";
-import { exchangeOf, isSpeaking } from "./node.ts";
-import { LONGEST_MS } from "./slow-bodies.ts";
+import { type Address, addressesOf, bindFault, portOf, urlOf } from "./address.ts";
+import { announcedOf, collectBody, LONGEST_MS } from "./body-intake.ts";
+import { askAfter, exchangeOf, isSpeaking, tellStalled } from "./node.ts";
+import { openSockets, type Sockets } from "./socket-connection.ts";
 
 export type Server = {
   /** Where it really listens, such as `http://127.0.0.1:11435`. */
@@ -289,3 +286,31 @@ function garbageFault(code: string | undefined): readonly [string, Fault] {
       ];
   }
 }
+
+/** Has a browser show the answer to the page that asked for it. */
+function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", "*");
+  response.setHeader("vary", "origin");
+}
+
+/** Whether a browser only asks what its page may send. */
+const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+
+/** It may send whatever it wants to: what the gateway makes of that is the same for all. */
+function allow({ headers }: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(204, {
+    "access-control-allow-methods": "GET, HEAD, POST",
+    "access-control-allow-headers": headers["access-control-request-headers"] ?? "*",
+    "access-control-allow-private-network": "true",
+    "access-control-max-age": "600",
+  });
+  response.end();
+}
+
+const foreign = (origin: string): Fault =>
+  new Fault(
+    "auth.origin",
+    `Pages of ${origin.slice(0, 100)} may not use this gateway; name that in \`server.origins\`, or set \`server.keys\`.`,
+  );
