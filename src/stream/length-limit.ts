@@ -32,12 +32,17 @@ export function lengthOf(event: TurnEvent<AnyName>): number {
     case "item-start":
       return PART;
     case "call-start":
-      return PART + event.name.length + event.id.length + jsonLength(event.extra);
+      return (
+        PART +
+        event.name.length +
+        event.id.length +
+        (event.extra === undefined ? 0 : jsonLength(event.extra))
+      );
     case "text-note":
       return PART + jsonLength(event.annotation);
     case "vendor-extra":
     case "text-end":
-      return jsonLength(event.extra);
+      return event.extra === undefined ? 0 : jsonLength(event.extra);
     case "reasoning-end":
       return (event.encrypted?.length ?? 0) + jsonLength(event.details) + jsonLength(event.extra);
     case "item-end":

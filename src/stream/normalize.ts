@@ -1,86 +1,77 @@
 import {
   isCut,
   type Frame,
+  type ItemEnd,
+  type ItemStart,
   type StopReason,
   type TurnEnd,
   type TurnEvent,
-  type TurnStart,
-  type ItemEnd,
-  type ItemStart,
 } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Extra } from "../turn/turn.ts";
 import type { Emit, Stage } from "./stage.ts";
 
-/** Where one choice stands. */
-type Choice = {
-  readonly index: number;
-  open: "text" | "reasoning" | undefined;
-  /** Every call begun so far. */
-  readonly calls: Map<number, { readonly kind: string; empty: boolean; open: boolean }>;
-  /** Whether one of them was closed before it was whole. */
-  hasCutCall: boolean;
-  /** Every item begun so far, as it was begun; undefined once it is closed. */
-  readonly items: Map<number, ItemStart | ItemEnd | undefined>;
-  /** The call last written to, unless anything else was since. */
-  current: number | undefined;
-  stop: StopReason | undefined;
-  /** What else was said of its end. */
-  ending: Extra | undefined;
-};
+/** An event about a call or an item of a choice. */
+type OfCall<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly call: number }>;
+type OfItem<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly item: number }>;
 
-/** What is said within a choice. */
-type Said<Name extends AnyName> = Exclude<
-  Extract<TurnEvent<Name>, { readonly choice: number }>,
-  { readonly type: "turn-end" }
->;
-
-/** What was cut short: nothing, what was being written when it happened, or all that is open. */
+/** What was cut off: nothing, what was being written, or all that is open. */
 type Cut = "none" | "last" | "all";
 
+type Block = "text" | "reasoning";
+
 /**
- * Makes the events of a reader lawful, so that no writer has to wonder: opens
+ * Makes the events of a reader lawful, so that writers need no checks: opens
  * and closes blocks, holds each choice's end back until the stream is over
  * (text and counts may follow a finish), and lets nothing pass a failure. A
  * stream that ends before its choices did becomes a failure. `asked` is how
- * many choices the client wants, `most` how many it has room for: what others
- * say is not there. `isStopped` tells of those that a rule behind has stopped,
- * who says their end too: once they are all that has not ended, nothing more is
- * needed.
+ * many choices the client wants; events of choices beyond `most` are left out. `isStopped`
+ * is true for choices that a later rule has stopped, which tells their end: once no other
+ * choice is open, nothing more is needed.
  */
 export const normalizeStream = <Name extends AnyName>(
   asked = 1,
-  isStopped: (choice: number) => boolean = () => false,
+  isStopped?: (choice: number) => boolean,
   most = Infinity,
 ): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StreamNormalizer<Name>(asked, isStopped, most);
 
 class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
   readonly #asked: number;
-  readonly #isStopped: (choice: number) => boolean;
+  readonly #isStopped: ((choice: number) => boolean) | undefined;
   readonly #most: number;
-  readonly #choices = new Map<number, Choice>();
-  #last: Choice | undefined;
+  readonly #choices = new Map<number, Choice<Name>>();
+  #last: Choice<Name> | undefined;
   #started = false;
   #failed = false;
   /** How many choices have ended. */
   #ended = 0;
   /** The choices that ended since the last frame. */
   #stops: number[] = [];
-  /** Frames that came before anything was said: they wait, since nothing has begun. */
+  /** Frames before the first event of another type: they wait, since nothing has begun. */
   #early: Frame[] = [];
+  /** Left out if no rule can stop a choice: then only the source ends the stream. */
+  readonly done?: () => boolean;
 
-  constructor(asked: number, isStopped: (choice: number) => boolean, most: number) {
+  constructor(asked: number, isStopped: ((choice: number) => boolean) | undefined, most: number) {
     this.#asked = asked;
     this.#isStopped = isStopped;
     this.#most = most;
+    // An answer whose choices have all ended may still bring counts.
+    if (isStopped !== undefined)
+      this.done = () => {
+        const { size } = this.#choices;
+        return size >= asked && this.#ended < size && this.#isOver();
+      };
   }
 
   each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
     if (this.#failed) return;
     if (!this.#started && event.type !== "turn-fail") {
       if (event.type === "frame") return void this.#early.push(event);
-      this.#start(event.type === "turn-start" ? event : { type: "turn-start" }, emit);
+      this.#started = true;
+      emit(event.type === "turn-start" ? event : { type: "turn-start" });
+      for (const frame of this.#early) emit(frame);
     }
     switch (event.type) {
       case "turn-start":
@@ -98,67 +89,47 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
         if (this.#spoils(event.fault)) this.#fail(event.fault, emit);
         return;
       default: {
-        const choice = this.#choice(event.choice);
-        if (choice !== undefined) say(choice, event, emit);
+        const { choice: index } = event;
+        const choice = this.#last?.index === index ? this.#last : this.#choice(index);
+        choice?.say(event, emit);
       }
     }
   }
 
   end(emit: Emit<TurnEvent<Name>>): void {
     if (this.#failed) return;
-    if (this.#choices.size === 0) return this.#fail(empty(), emit);
     const { size } = this.#choices;
-    // Who gives fewer choices than were asked for still ends those it gives, also one that was stopped.
+    if (size === 0) return this.#fail(empty(), emit);
+    // An answer with fewer choices than were asked for still ends those it has, also one that was stopped.
     const isShort = size < this.#asked && this.#ended < size;
-    if (isShort || !this.#isOver()) return this.#fail(cutOff(), emit);
-    for (const choice of this.#choices.values()) {
-      if (choice.stop === undefined) continue;
-      const stop = settleStop(choice);
-      closeAll(choice, isCut(stop) ? "last" : "none", emit);
-      const { index, ending: extra } = choice;
-      emit({ type: "turn-end", choice: index, stop, ...(extra !== undefined && { extra }) });
-    }
+    if (isShort || (this.#ended < size && !this.#isOver())) return this.#fail(cutOff(), emit);
+    for (const choice of this.#choices.values()) choice.end(emit);
   }
 
-  done(): boolean {
-    const { size } = this.#choices;
-    // An answer whose choices have all ended has counts to tell yet.
-    return size >= this.#asked && this.#ended < size && this.#isOver();
-  }
-
-  #choice(index: number): Choice | undefined {
-    if (this.#last?.index === index) return this.#last;
+  #choice(index: number): Choice<Name> | undefined {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
       if (this.#choices.size >= this.#most) return undefined;
-      this.#choices.set(index, (choice = newChoice(index)));
+      this.#choices.set(index, (choice = new Choice(index)));
     }
-    this.#last = choice;
-    return choice;
+    return (this.#last = choice);
   }
 
-  /** Whether every choice that began has ended, or was stopped. */
+  /** True if every choice that began has ended, or was stopped. */
   #isOver(): boolean {
     for (const { index, stop } of this.#choices.values())
-      if (stop === undefined && !this.#isStopped(index)) return false;
+      if (stop === undefined && this.#isStopped?.(index) !== true) return false;
     return this.#choices.size > 0;
   }
 
   /**
-   * An answer whose choices have all ended needs no more to be heard. But who
-   * says then that it failed does not mean what it said: its end is still ours
-   * to tell, unless a rule told one before.
+   * An answer whose choices have all ended is complete. But an upstream that reports a
+   * failure then has not ended it well: its end has not been emitted yet, unless a rule
+   * told one before.
    */
   #spoils(fault: Fault): boolean {
     const { size } = this.#choices;
     return size < this.#asked || !this.#isOver() || (fault.isFromUpstream && this.#ended === size);
-  }
-
-  #start(event: TurnStart, emit: Emit<TurnEvent<Name>>): void {
-    this.#started = true;
-    emit(event);
-    for (const frame of this.#early) emit(frame);
-    this.#early = [];
   }
 
   #stop({ choice: index, stop, extra }: TurnEnd): void {
@@ -176,182 +147,172 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
 
   #fail(fault: Fault, emit: Emit<TurnEvent<Name>>): void {
     this.#failed = true;
-    for (const choice of this.#choices.values()) closeAll(choice, "all", emit);
+    for (const choice of this.#choices.values()) choice.close("all", emit);
     emit({ type: "turn-fail", fault });
   }
 }
 
-const newChoice = (index: number): Choice => ({
-  index,
-  open: undefined,
-  calls: new Map(),
-  hasCutCall: false,
-  items: new Map(),
-  current: undefined,
-  stop: undefined,
-  ending: undefined,
-});
+/** One choice of an answer. */
+class Choice<Name extends AnyName> {
+  readonly index: number;
+  stop: StopReason | undefined;
+  /** What else the upstream said of its end. */
+  ending: Extra | undefined;
+  #open: Block | undefined;
+  /** Every call begun so far. */
+  readonly #calls = new Map<number, { readonly kind: string; empty: boolean; open: boolean }>();
+  /** True if one of them was closed before it was whole. */
+  #hasCutCall = false;
+  /** Every item begun so far, as it was begun; undefined once it is closed. */
+  readonly #items = new Map<number, ItemStart | ItemEnd | undefined>();
+  /** The call last written to, unless anything else was since. */
+  #current: number | undefined;
 
-function say<Name extends AnyName>(
-  choice: Choice,
-  event: Said<Name>,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  switch (event.type) {
-    case "text-delta":
-      if (event.text === "" && event.logprobs === undefined) return;
-      openBlock(choice, "text", emit);
-      return emit(event);
-    case "refusal-delta":
-      if (event.text === "") return;
-      openBlock(choice, "text", emit);
-      return emit(event);
-    case "text-note":
-    case "text-break":
-      openBlock(choice, "text", emit);
-      return emit(event);
-    case "reasoning-delta":
-      if (event.text === "") return;
-      openBlock(choice, "reasoning", emit);
-      return emit(event);
-    case "text-start":
-    case "reasoning-start":
-      closeBlock(choice, true, emit);
-      choice.open = event.type === "text-start" ? "text" : "reasoning";
-      choice.current = undefined;
-      return emit(event);
-    case "text-end":
-      if (choice.open !== "text") return;
-      choice.open = undefined;
-      return emit(event);
-    case "reasoning-end":
-      // Sealed reasoning may come without a word that can be read.
-      if (event.encrypted !== undefined || event.details !== undefined)
-        openBlock(choice, "reasoning", emit);
-      if (choice.open !== "reasoning") return;
-      choice.open = undefined;
-      return emit(event);
-    case "vendor-extra":
-      if (event.of === "reasoning") openBlock(choice, "reasoning", emit);
-      return emit(event);
-    case "call-start":
-    case "call-delta":
-    case "call-end":
-      return sayCall(choice, event, emit);
-    case "item-start":
-    case "item-note":
-    case "item-end":
-      return sayItem(choice, event, emit);
-    default:
-      event satisfies never;
+  constructor(index: number) {
+    this.index = index;
   }
-}
 
-function sayCall<Name extends AnyName>(
-  choice: Choice,
-  event: Extract<Said<Name>, { readonly call: number }>,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  const call = choice.calls.get(event.call);
-  if (event.type === "call-start") {
-    if (call !== undefined) return;
-    closeBlock(choice, true, emit);
-    choice.calls.set(event.call, { kind: event.kind, empty: true, open: true });
-    choice.current = event.call;
-    return emit(event);
+  say(
+    event: Exclude<Extract<TurnEvent<Name>, { readonly choice: number }>, TurnEnd>,
+    emit: Emit<TurnEvent<Name>>,
+  ): void {
+    switch (event.type) {
+      case "call-start":
+      case "call-delta":
+      case "call-end":
+        return this.#sayCall(event, emit);
+      case "item-start":
+      case "item-note":
+      case "item-end":
+        return this.#sayItem(event, emit);
+      case "text-start":
+      case "reasoning-start":
+        this.#close(true, emit);
+        this.#open = event.type === "text-start" ? "text" : "reasoning";
+        this.#current = undefined;
+        break;
+      case "text-delta":
+        if (event.text === "" && event.logprobs === undefined) return;
+        this.#begin("text", emit);
+        break;
+      case "refusal-delta":
+        if (event.text === "") return;
+        this.#begin("text", emit);
+        break;
+      case "text-note":
+      case "text-break":
+        this.#begin("text", emit);
+        break;
+      case "reasoning-delta":
+        if (event.text === "") return;
+        this.#begin("reasoning", emit);
+        break;
+      case "vendor-extra":
+        if (event.of === "reasoning") this.#begin("reasoning", emit);
+        break;
+      case "text-end":
+        if (this.#open !== "text") return;
+        this.#open = undefined;
+        break;
+      case "reasoning-end":
+        // Sealed reasoning may come without a word that can be read.
+        if (event.encrypted !== undefined || event.details !== undefined)
+          this.#begin("reasoning", emit);
+        if (this.#open !== "reasoning") return;
+        this.#open = undefined;
+        break;
+      default:
+        event satisfies never;
+    }
+    emit(event);
   }
-  if (call?.open !== true) return;
-  if (event.type === "call-end") return closeCall(choice, event.call, event.complete, emit);
-  if (event.text === "") return;
-  if (call.empty && event.text.trim() !== "") call.empty = false;
-  choice.current = event.call;
-  emit(event);
-}
 
-function sayItem<Name extends AnyName>(
-  choice: Choice,
-  event: Extract<Said<Name>, { readonly item: number }>,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  const { item, raw } = event;
-  if (event.type !== "item-note" && !choice.items.has(item)) {
-    closeBlock(choice, true, emit);
-    choice.current = undefined;
-    choice.items.set(item, event);
-    emit({ type: "item-start", choice: choice.index, item, dialect: event.dialect, raw });
+  #sayCall(event: OfCall<Name>, emit: Emit<TurnEvent<Name>>): void {
+    const call = this.#calls.get(event.call);
+    if (event.type === "call-start") {
+      if (call !== undefined) return;
+      this.#close(true, emit);
+      this.#calls.set(event.call, { kind: event.kind, empty: true, open: true });
+      this.#current = event.call;
+      return emit(event);
+    }
+    if (call?.open !== true) return;
+    if (event.type === "call-end") return this.#endCall(event.call, event.complete, emit);
+    if (event.text === "") return;
+    if (call.empty && event.text.trim() !== "") call.empty = false;
+    this.#current = event.call;
+    emit(event);
   }
-  if (event.type === "item-start" || choice.items.get(item) === undefined) return;
-  choice.current = undefined;
-  if (event.type === "item-end") choice.items.set(item, undefined);
-  emit(event);
-}
 
-function openBlock<Name extends AnyName>(
-  choice: Choice,
-  block: "text" | "reasoning",
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  choice.current = undefined;
-  if (choice.open === block) return;
-  closeBlock(choice, true, emit);
-  choice.open = block;
-  emit({ type: block === "text" ? "text-start" : "reasoning-start", choice: choice.index });
-}
-
-function closeBlock<Name extends AnyName>(
-  choice: Choice,
-  complete: boolean,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  if (choice.open === undefined) return;
-  const type = choice.open === "text" ? "text-end" : "reasoning-end";
-  choice.open = undefined;
-  emit(complete ? { type, choice: choice.index } : { type, choice: choice.index, complete });
-}
-
-function closeCall<Name extends AnyName>(
-  choice: Choice,
-  call: number,
-  complete: boolean,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  const state = choice.calls.get(call);
-  if (state?.open !== true) return;
-  state.open = false;
-  choice.hasCutCall ||= !complete;
-  // A function called with nothing, or with blanks, has no arguments: readers parse what they get.
-  if (complete && state.empty && state.kind === "function")
-    emit({ type: "call-delta", choice: choice.index, call, text: "{}" });
-  emit({ type: "call-end", choice: choice.index, call, complete });
-}
-
-function closeAll<Name extends AnyName>(
-  choice: Choice,
-  cut: Cut,
-  emit: Emit<TurnEvent<Name>>,
-): void {
-  const { index, current, calls, items } = choice;
-  const whole = (call: number | undefined): boolean =>
-    cut === "none" || (cut === "last" && call !== current);
-  closeBlock(choice, whole(undefined), emit);
-  for (const call of calls.keys()) closeCall(choice, call, whole(call), emit);
-  for (const [item, begun] of items) {
-    if (begun === undefined) continue;
-    items.set(item, undefined);
-    const { dialect, raw } = begun;
-    emit({ type: "item-end", choice: index, item, dialect, raw });
+  #sayItem(event: OfItem<Name>, emit: Emit<TurnEvent<Name>>): void {
+    const { item, raw, dialect } = event;
+    if (event.type !== "item-note" && !this.#items.has(item)) {
+      this.#close(true, emit);
+      this.#current = undefined;
+      this.#items.set(item, event);
+      emit({ type: "item-start", choice: this.index, item, dialect, raw });
+    }
+    if (event.type === "item-start" || this.#items.get(item) === undefined) return;
+    this.#current = undefined;
+    if (event.type === "item-end") this.#items.set(item, undefined);
+    emit(event);
   }
-}
 
-/**
- * Providers disagree on what they call a stop for calls; whether calls were made
- * is a fact. Clients run the calls of an answer that ends with them, so one in
- * which a call is incomplete has been cut, whatever its upstream says.
- */
-function settleStop({ stop, calls, hasCutCall }: Choice): StopReason {
-  if (stop !== undefined && isCut(stop)) return stop;
-  if (hasCutCall) return "length";
-  return calls.size > 0 ? "calls" : "end";
+  /** Opens a block, unless it is open. */
+  #begin(block: Block, emit: Emit<TurnEvent<Name>>): void {
+    this.#current = undefined;
+    if (this.#open === block) return;
+    this.#close(true, emit);
+    this.#open = block;
+    emit({ type: block === "text" ? "text-start" : "reasoning-start", choice: this.index });
+  }
+
+  /** Closes the open block. */
+  #close(complete: boolean, emit: Emit<TurnEvent<Name>>): void {
+    if (this.#open === undefined) return;
+    const type = this.#open === "text" ? "text-end" : "reasoning-end";
+    this.#open = undefined;
+    emit(complete ? { type, choice: this.index } : { type, choice: this.index, complete });
+  }
+
+  #endCall(call: number, complete: boolean, emit: Emit<TurnEvent<Name>>): void {
+    const state = this.#calls.get(call);
+    if (state?.open !== true) return;
+    state.open = false;
+    this.#hasCutCall ||= !complete;
+    // A function called with nothing, or with blanks, has no arguments: readers parse what they get.
+    if (complete && state.empty && state.kind === "function")
+      emit({ type: "call-delta", choice: this.index, call, text: "{}" });
+    emit({ type: "call-end", choice: this.index, call, complete });
+  }
+
+  /** Closes all that is open. */
+  close(cut: Cut, emit: Emit<TurnEvent<Name>>): void {
+    this.#close(cut === "none" || (cut === "last" && this.#current !== undefined), emit);
+    for (const call of this.#calls.keys())
+      this.#endCall(call, cut === "none" || (cut === "last" && call !== this.#current), emit);
+    for (const [item, begun] of this.#items) {
+      if (begun === undefined) continue;
+      this.#items.set(item, undefined);
+      const { dialect, raw } = begun;
+      emit({ type: "item-end", choice: this.index, item, dialect, raw });
+    }
+  }
+
+  /** Closes all that is open and emits the end, if the choice has ended. */
+  end(emit: Emit<TurnEvent<Name>>): void {
+    if (this.stop === undefined) return;
+    let { stop } = this;
+    // Providers disagree on what they call a stop for calls; whether calls were made is a fact.
+    // Clients run the calls of an answer that ends with them, so one in which a call is
+    // incomplete has been cut, whatever its upstream says.
+    const wasCut = isCut(stop);
+    if (!wasCut && this.#hasCutCall) stop = "length";
+    else if (!wasCut) stop = this.#calls.size > 0 ? "calls" : "end";
+    this.close(isCut(stop) ? "last" : "none", emit);
+    const end: TurnEnd = { type: "turn-end", choice: this.index, stop };
+    emit(this.ending === undefined ? end : { ...end, extra: this.ending });
+  }
 }
 
 const empty = (): Fault =>

@@ -21,31 +21,82 @@ export type SseOptions = {
 const LONGEST = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 
-/** Splits text into SSE frames, whatever the line ends, comments and slices. */
+/** Splits text into SSE frames, with any line ends, comments and slices. */
 export const sseReader = (onFrame: OnFrame, options: SseOptions = {}): SseReader =>
   new FrameReader(onFrame, options);
 
 /**
- * Cuts frames of one data line out of the text at once. The parser reads all others: the first one,
- * which may have a byte order mark, those of several lines, those that a slice cuts in two, and
- * everything after the first carriage return.
+ * Cuts frames of one data line out of the text at once. The parser, made when it is needed, reads
+ * all others: those behind a byte order mark, those of several lines, those that a slice cuts in
+ * two, and everything after the first carriage return.
  */
 class FrameReader implements SseReader {
   readonly #onFrame: OnFrame;
-  readonly #onRun: SseOptions["onRun"];
-  readonly #parser: { feed(text: string): void };
+  readonly #options: SseOptions;
+  #parser: { feed(text: string): void } | undefined;
   /** True if the parser has read all frames that it was fed to their ends. */
-  #isBetweenFrames = false;
+  #isBetweenFrames = true;
   /** True if the text that the parser was fed last ends a line. */
   #endsLine = false;
   #hasReturns = false;
   #isPartial = false;
   #isBroken = false;
+  #hasCut = false;
 
-  constructor(onFrame: OnFrame, { longest = LONGEST, onComment, onRun }: SseOptions) {
+  constructor(onFrame: OnFrame, options: SseOptions) {
     this.#onFrame = onFrame;
-    this.#onRun = onRun;
-    this.#parser = createParser({
+    this.#options = options;
+  }
+
+  feed(text: string): void {
+    this.#hasReturns ||= text.includes("\r");
+    for (let at = 0; at < text.length;) {
+      const next = this.#isBetweenFrames && !this.#hasReturns ? this.#cut(text, at) : at;
+      at = next > at ? next : this.#parse(text, at);
+    }
+  }
+
+  end(): void {
+    this.#isPartial = true;
+    if (!this.#isBroken) this.#parser?.feed("\n\n");
+  }
+
+  /** Reads a frame of one data line, or a run; returns where the next begins. */
+  #cut(text: string, at: number): number {
+    const next = this.#options.onRun?.(text, at) ?? at;
+    if (next > at) return next;
+    let from = at;
+    let name: string | undefined;
+    if (text.startsWith("event: ", at)) {
+      from = text.indexOf("\n", at) + 1;
+      if (from === 0) return at;
+      if (from > at + 8) name = text.slice(at + 7, from - 1);
+    }
+    if (!text.startsWith("data: ", from)) return at;
+    const end = text.indexOf("\n", from);
+    if (end === -1 || text.charCodeAt(end + 1) !== LINE_FEED) return at;
+    this.#hasCut = true;
+    this.#onFrame(text.slice(from + 6, end), name, false);
+    return end + 2;
+  }
+
+  /** Feeds the parser up to the next blank line; returns what follows that. */
+  #parse(text: string, at: number): number {
+    const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
+    const blank = isBlank ? at - 1 : text.indexOf("\n\n", at);
+    const end = blank === -1 || this.#hasReturns ? text.length : blank + 2;
+    this.#isBetweenFrames = false;
+    this.#parser ??= this.#makeParser();
+    this.#parser.feed(text.slice(at, end));
+    this.#isBetweenFrames = blank !== -1;
+    this.#endsLine = text.charCodeAt(end - 1) === LINE_FEED;
+    return end;
+  }
+
+  #makeParser(): { feed(text: string): void } {
+    const { longest = LONGEST, onComment } = this.#options;
+    const onFrame = this.#onFrame;
+    const parser = createParser({
       maxBufferSize: longest,
       onEvent: ({ data, event }) => onFrame(data, event, this.#isPartial),
       ...(onComment && { onComment }),
@@ -62,49 +113,9 @@ class FrameReader implements SseReader {
         );
       },
     });
-  }
-
-  feed(text: string): void {
-    this.#hasReturns ||= text.includes("\r");
-    for (let at = 0; at < text.length;) {
-      const next = this.#isBetweenFrames && !this.#hasReturns ? this.#cut(text, at) : at;
-      at = next > at ? next : this.#parse(text, at);
-    }
-  }
-
-  end(): void {
-    this.#isPartial = true;
-    if (!this.#isBroken) this.#parser.feed("\n\n");
-  }
-
-  /** Reads a frame of one data line, or a run; returns where the next begins. */
-  #cut(text: string, at: number): number {
-    const next = this.#onRun?.(text, at) ?? at;
-    if (next > at) return next;
-    let from = at;
-    let name: string | undefined;
-    if (text.startsWith("event: ", at)) {
-      from = text.indexOf("\n", at) + 1;
-      if (from === 0) return at;
-      if (from > at + 8) name = text.slice(at + 7, from - 1);
-    }
-    if (!text.startsWith("data: ", from)) return at;
-    const end = text.indexOf("\n", from);
-    if (end === -1 || text.charCodeAt(end + 1) !== LINE_FEED) return at;
-    this.#onFrame(text.slice(from + 6, end), name, false);
-    return end + 2;
-  }
-
-  /** Feeds the parser up to the next blank line; returns what follows that. */
-  #parse(text: string, at: number): number {
-    const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
-    const blank = isBlank ? at - 1 : text.indexOf("\n\n", at);
-    const end = blank === -1 || this.#hasReturns ? text.length : blank + 2;
-    this.#isBetweenFrames = false;
-    this.#parser.feed(text.slice(at, end));
-    this.#isBetweenFrames = blank !== -1;
-    this.#endsLine = text.charCodeAt(end - 1) === LINE_FEED;
-    return end;
+    // A mark counts at the beginning of the stream alone, and the parser looks for one in its first text.
+    if (this.#hasCut) parser.feed("\n");
+    return parser;
   }
 }
 

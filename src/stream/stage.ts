@@ -51,30 +51,31 @@ export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A
 export class StageLine<Event> {
   readonly #stages: readonly Stage<Event, Event>[];
   /** `#emits[at]` hands an event of the stage `at` to the next one. */
-  readonly #emits: readonly Emit<Event>[];
-  readonly #out: Emit<Event>;
+  readonly #emits: Emit<Event>[] = [];
+  /** Takes an event into the first stage. */
+  readonly each: Emit<Event>;
+  /** True if a stage may name a moment, or end the source. */
+  readonly mayAct: boolean = false;
 
   constructor(stages: readonly Stage<Event, Event>[], out: Emit<Event>) {
     this.#stages = stages;
-    this.#out = out;
-    const emits: Emit<Event>[] = [];
+    let next = out;
     for (let at = stages.length - 1; at >= 0; at--) {
-      const [next, emit] = [stages[at + 1], emits[at + 1]];
-      emits[at] =
-        next === undefined || emit === undefined ? out : (event) => next.each(event, emit);
+      const stage = stages[at];
+      if (stage === undefined) continue;
+      const emit = next;
+      this.#emits[at] = emit;
+      this.mayAct ||= stage.due !== undefined || stage.done !== undefined;
+      next = (event) => stage.each(event, emit);
     }
-    this.#emits = emits;
-  }
-
-  each(event: Event): void {
-    const first = this.#stages[0];
-    if (first === undefined) this.#out(event);
-    else first.each(event, this.#emits[0] ?? this.#out);
+    this.each = next;
   }
 
   end(): void {
-    for (let at = 0; at < this.#stages.length; at++)
-      this.#stages[at]?.end?.(this.#emits[at] ?? this.#out);
+    for (let at = 0; at < this.#stages.length; at++) {
+      const emit = this.#emits[at];
+      if (emit !== undefined) this.#stages[at]?.end?.(emit);
+    }
   }
 
   due(): number | undefined {
@@ -84,8 +85,10 @@ export class StageLine<Event> {
   }
 
   lapse(moment: number): void {
-    for (const [at, stage] of this.#stages.entries())
-      if (stage.due !== undefined) wake(stage, moment, this.#emits[at] ?? this.#out);
+    for (const [at, stage] of this.#stages.entries()) {
+      const emit = this.#emits[at];
+      if (stage.due !== undefined && emit !== undefined) wake(stage, moment, emit);
+    }
   }
 
   done(): boolean {

@@ -15,70 +15,68 @@ export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> &
 
 type LaneOptions = {
   readonly usageWanted: boolean;
-  /** What is said behind the end of the choices, before counts and sentinel. */
+  /** A comment behind the end of the choices, before counts and sentinel. */
   readonly closingComment?: (() => string) | undefined;
-  /** What ends the client's stream, behind all else. */
+  /** The last text of the client's stream. */
   readonly endMarker?: string | undefined;
+  /** True if the writer also records the answer, so that it follows every frame at once. */
+  readonly followsAtOnce?: boolean | undefined;
 };
 
-/**
- * What takes the text of a writer that is only to follow along. A writer that
- * sees it keeps track of what was sent and makes no text.
- */
+/** Drops the text of a writer that only follows along. A writer that is given it need not make any text. */
 export const discard: Emit<string> = () => {};
 
 /**
  * The straight lane: while the upstream's frames need no repair they are
- * forwarded as they are, and the writer only follows along. At the first frame
- * that does need repair the writer takes over: it has followed all that was
- * sent, so the client sees one stream.
+ * forwarded as they are. At the first frame that does need repair the writer takes over: it
+ * first follows the events of all that was sent, so that the client sees one stream.
  */
 export const straight = <Name extends AnyName>(
   writer: EventWriter<Name>,
   options: LaneOptions,
 ): Stage<TurnEvent<Name>, string> => new StraightLane<Name>(writer, options);
 
+/** How many events may wait for the writer; a waiting one holds the text of a network read at most. */
+const MOST_WAITING = 64;
+
 class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
   readonly #writer: EventWriter<Name>;
-  readonly #usageWanted: boolean;
-  readonly #closingComment: LaneOptions["closingComment"];
-  readonly #endMarker: string;
-  /** The events since the last frame, while it is open whether that frame is forwarded. */
-  readonly #pending: (TurnEvent<Name> | undefined)[] = [];
-  /** How many these are: a list that is emptied by its length would be made anew for every frame. */
-  #waiting = 0;
-  /** What the writer has to say before the end. */
+  readonly #options: LaneOptions;
+  /**
+   * The events that the writer has not followed yet. Those before `#forwarded` were sent as frames:
+   * the writer follows them when it takes over, or when there are many.
+   */
+  #waiting: TurnEvent<Name>[] = [];
+  #forwarded = 0;
+  /** The number of the last forwarded frame, if the dialect numbers them. */
+  #sequence: number | undefined;
+  /** Text of the writer for the end. */
   #text = "";
-  #forwarding = true;
+  #isForwarding = true;
   /** Upstreams count in odd places and more than once; the client is told once, at the end. */
   #usage: UsageCount | undefined;
   #count: Frame | undefined;
   /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
-  readonly #stopped = new Set<number>();
-  /** Whether the last words are the writer's to say. */
+  #stopped: ReadonlySet<number> = none;
+  /** True if the writer writes the end. */
   #owing = false;
 
-  constructor(
-    writer: EventWriter<Name>,
-    { usageWanted, closingComment, endMarker = sseDone }: LaneOptions,
-  ) {
+  constructor(writer: EventWriter<Name>, options: LaneOptions) {
     this.#writer = writer;
-    this.#usageWanted = usageWanted;
-    this.#closingComment = closingComment;
-    this.#endMarker = endMarker;
+    this.#options = options;
   }
 
   each(event: TurnEvent<Name>, emit: Emit<string>): void {
     switch (event.type) {
       case "frame":
-        if (!this.#forwarding) return;
+        if (!this.#isForwarding) return;
         // A whole body is forwardable where one was asked for, which is not here.
-        return event.forwardable && event.whole !== true
-          ? this.#forward(event, emit)
-          : this.#takeOver(emit);
+        if (event.forwardable && event.whole !== true) this.#forward(event, emit);
+        else this.#takeOver(emit);
+        return;
       case "usage":
         this.#usage = event;
-        if (!this.#forwarding) this.#tellUsage();
+        if (!this.#isForwarding) this.#tellUsage();
         return;
       case "turn-end":
         if (this.#stopped.has(event.choice)) return;
@@ -88,26 +86,27 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
       case "turn-fail":
         this.#tellUsage();
         this.#owing = true;
-        this.#wait(event);
+        this.#waiting.push(event);
         return this.#takeOver(emit);
       default:
     }
-    if (this.#forwarding) this.#wait(event);
+    if (this.#isForwarding) this.#waiting.push(event);
     else this.#writer.each(event, emit);
   }
 
   end(emit: Emit<string>): void {
+    const { closingComment, usageWanted, endMarker = sseDone } = this.#options;
     if (this.#owing) {
       this.#write(this.#gather);
       this.#writer.end?.(this.#gather);
       if (this.#text !== "") emit(this.#text);
       return;
     }
-    const comment = this.#closingComment?.() ?? "";
+    const comment = closingComment?.() ?? "";
     if (comment !== "") emit(comment);
-    const count = this.#usageWanted ? this.#count : undefined;
+    const count = usageWanted ? this.#count : undefined;
     if (count !== undefined) emit(sseFrame(count.data, count.name));
-    if (this.#endMarker !== "") emit(this.#endMarker);
+    if (endMarker !== "") emit(endMarker);
   }
 
   readonly #gather = (text: string): void => {
@@ -117,37 +116,44 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   #tellUsage(): void {
     if (this.#usage === undefined) return;
     this.#owing = true;
-    if (this.#forwarding) this.#wait(this.#usage);
+    if (this.#isForwarding) this.#waiting.push(this.#usage);
     else this.#writer.each(this.#usage, this.#gather);
     this.#usage = undefined;
   }
 
-  #wait(event: TurnEvent<Name>): void {
-    this.#pending[this.#waiting++] = event;
+  /** Has the writer follow the events that were forwarded, and write the others. */
+  #write(emit: Emit<string>): void {
+    const [events, forwarded] = [this.#waiting, this.#forwarded];
+    this.#waiting = [];
+    this.#forwarded = 0;
+    for (const [at, event] of events.entries()) {
+      if (at === forwarded) this.#countOn();
+      this.#writer.each(event, at < forwarded ? discard : emit);
+    }
+    if (events.length <= forwarded) this.#countOn();
   }
 
-  #write(emit: Emit<string>): void {
-    const pending = this.#pending;
-    for (let at = 0; at < this.#waiting; at++) {
-      const event = pending[at];
-      pending[at] = undefined;
-      if (event !== undefined) this.#writer.each(event, emit);
-    }
-    this.#waiting = 0;
+  #countOn(): void {
+    if (this.#sequence !== undefined) this.#writer.resumeAt?.(this.#sequence + 1);
+    this.#sequence = undefined;
   }
 
   #forward(frame: Frame, emit: Emit<string>): void {
-    if (frame.stops !== undefined) for (const choice of frame.stops) this.#stopped.add(choice);
-    this.#write(discard);
-    if (frame.sequence !== undefined) this.#writer.resumeAt?.(frame.sequence + 1);
+    if (frame.stops !== undefined) this.#stopped = new Set([...this.#stopped, ...frame.stops]);
+    this.#forwarded = this.#waiting.length;
+    this.#sequence = frame.sequence ?? this.#sequence;
+    if (this.#options.followsAtOnce === true || this.#forwarded > MOST_WAITING)
+      this.#write(discard);
     if (frame.usageOnly === true) this.#count = frame;
-    // The sentinel is the same from everyone, and stands behind all there may still be to say.
+    // The sentinel is always the same, and stands behind the counts and comments that may follow.
     else if (frame.ends !== "done") emit(frame.run ?? sseFrame(frame.data, frame.name));
   }
 
   #takeOver(emit: Emit<string>): void {
     this.#tellUsage();
     this.#write(emit);
-    this.#forwarding = false;
+    this.#isForwarding = false;
   }
 }
+
+const none: ReadonlySet<number> = new Set();

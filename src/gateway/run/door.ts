@@ -169,7 +169,9 @@ function streamWriter(run: Run): Writer {
   if (run.round?.straight !== true) return writer;
   const { usageWanted } = turn;
   const { endMarker } = dialect;
-  return straightLane(writer, { usageWanted, closingComment: context.closingComment, endMarker });
+  const { closingComment } = context;
+  const followsAtOnce = run.record !== undefined;
+  return straightLane(writer, { usageWanted, closingComment, endMarker, followsAtOnce });
 }
 
 /** Folds the events and answers once. */

@@ -335,6 +335,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#door?.flush();
     if (this.#isDrained) return;
     const [round, turn] = [this.#roundLine, this.#turnLine];
+    const mayAct = round?.mayAct === true || turn?.mayAct === true;
+    if (!mayAct && this.#length <= this.#most) return;
     if (this.#length > this.#most || round?.done() === true || turn?.done() === true) {
       this.#flow?.stop();
       return this.#finish();
