@@ -15,7 +15,7 @@ export { type PlanReport } from "./gateway/run/plan-record.ts";
 export { callRules } from "./gateway/run/rules.ts";
 export { selectChain } from "./gateway/run/select.ts";
 export { openUpstreams } from "./gateway/upstreams.ts";
-export { findBundle } from "./observe/recording/bundle-folder.ts";
+export { findBundle } from "./observe/recording/recorder.ts";
 export { readBundle, type Bundle } from "./observe/recording/bundle.ts";
 export { explain } from "./observe/recording/explain.ts";
 export { scrubber, secretsIn } from "./observe/recording/secrets.ts";

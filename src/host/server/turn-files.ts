@@ -7,7 +7,7 @@ import { writeProblem, writeProblems } from "../../diagnostics/write-problem.ts"
 import type { Happening } from "../../observe/happening.ts";
 import { turnLogs, type TurnLog } from "../../observe/lines.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
-import { openRecorder, type OpenRecorder } from "../../observe/recording/recorder.ts";
+import { BundleRecorder } from "../../observe/recording/recorder.ts";
 import { recordingsFolder } from "../config/user-folders.ts";
 import { foreignPlace } from "../platform/careful-files.ts";
 import { LineBuffer } from "./line-buffer.ts";
@@ -15,12 +15,12 @@ import { LineBuffer } from "./line-buffer.ts";
 /** A gateway with what is written of its turns. */
 export type RecordedGateway = Gateway & {
   /** Records whole turns, where that is configured or asked for. */
-  readonly recorder: Omit<OpenRecorder, "begin" | "follow">;
+  readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
 };
 
-const recorderFor = ({ clock, report, environment = {} }: Platform): OpenRecorder => {
+const recorderFor = ({ clock, report, environment = {} }: Platform): BundleRecorder => {
   const folder = recordingsFolder(environment);
-  return openRecorder({ clock, report, environment, folder, foreign: foreignPlace });
+  return new BundleRecorder({ clock, report, environment, folder, foreign: foreignPlace });
 };
 
 /** A gateway whose turns are also written to the files that its configuration names. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { OpenRecorder } from "../recording/recorder.ts";
+import type { BundleRecorder } from "../recording/recorder.ts";
 import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../json/json.ts";
 import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "./route.ts";
@@ -12,7 +12,7 @@ const orderSchema = z.object({
 
 /** The switch of the recorder: what is configured holds again when an order ends or is taken back. */
 export function recordingRoutes(
-  recorder: Pick<OpenRecorder, "order" | "state" | "settled">,
+  recorder: Pick<BundleRecorder, "order" | "state" | "settled">,
 ): ConsoleRoute[] {
   const path = "/recording";
   const tell = ({ exchange }: ConsoleRequest, state = recorder.state()): void =>

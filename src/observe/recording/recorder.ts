@@ -1,18 +1,19 @@
+import { readdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { writeProblem } from "../../diagnostics/write-problem.ts";
 import { headerOf } from "../../gateway/http/admission.ts";
-import type { Config } from "../../gateway/config.ts";
-import type { Recorder, RecordedRequest } from "../../gateway/http/exchange.ts";
+import type { Config, RecordingSettings } from "../../gateway/config.ts";
+import type { Recorder, RecordedRequest, StartedRecording } from "../../gateway/http/exchange.ts";
 import type { Report } from "../happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
-import { bundleName, prune, saveBundle } from "./bundle-folder.ts";
 import { writeBundle } from "./write-bundle.ts";
 import { secretsIn } from "./secrets.ts";
+import { MAX_TURN_BYTES, TurnRecord } from "./turn-record.ts";
 import type { Steps } from "./wire-mask.ts";
-import { MAX_TURN_BYTES, TurnRecord, type SeenTurn } from "./turn-record.ts";
 
-export type RecordingMode = Config["telemetry"]["recording"];
+type RecordingMode = Config["telemetry"]["recording"];
 
 export type RecorderOptions = {
   readonly clock: Clock;
@@ -25,7 +26,7 @@ export type RecorderOptions = {
   readonly foreign: (folder: string) => string | undefined;
 };
 
-/** What somebody asks of a running gateway in place of its configuration. */
+/** An operator's order to a running gateway, in place of its configuration. */
 export type RecordingOrder = {
   readonly mode: RecordingMode;
   /** Until then by the clock; without it, until it is taken back. */
@@ -34,7 +35,7 @@ export type RecordingOrder = {
 
 export type RecordingState = {
   readonly mode: RecordingMode;
-  readonly content: Config["recording"]["content"];
+  readonly content: RecordingSettings["content"];
   readonly folder: string;
   /** Bundles written since the start, and turns that could not be. */
   readonly written: number;
@@ -43,122 +44,132 @@ export type RecordingState = {
   readonly latest: readonly string[];
 };
 
-/** Records the turns of a gateway, as its configuration and its operator say. */
-export type OpenRecorder = Recorder & {
-  follow(config: Config): void;
-  /** Takes the place of what is configured; undefined: what is configured holds again. */
-  order(order: RecordingOrder | undefined): RecordingState;
-  state(): RecordingState;
-  /** Waits until all that was seen is written. */
-  settled(): Promise<void>;
-};
-
 /** Bytes of turns that run or wait to be written: recording never grows beyond it. */
 const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
 /** Files that an operator is told of. */
 const LATEST = 20;
-/** How long others wait at a time, unless one step of a mask takes longer. */
-const SLICE_MS = 2;
 /** Turns that wait to be written. */
 const MAX_WAITING = 256;
-
-export function openRecorder(options: RecorderOptions): OpenRecorder {
-  const { clock } = options;
-  let config: Config | undefined;
-  let ordered: { readonly mode: RecordingMode; readonly callOff: () => void } | undefined;
-  let held = 0;
-  const folder = (): string => config?.recording.folder ?? options.folder;
-  const queue = new BundleQueue(options, folder);
-  const mode = (): RecordingMode => ordered?.mode ?? config?.telemetry.recording ?? "off";
-  const state = (): RecordingState => ({
-    mode: mode(),
-    content: config?.recording.content ?? "masked",
-    folder: folder(),
-    written: queue.written,
-    missed: queue.missed,
-    latest: queue.latest,
-  });
-  return {
-    begin(request) {
-      const at = ordered?.mode ?? config?.telemetry.recording ?? "off";
-      const isAsked =
-        request.exchange.headers["x-patchbay-record"] !== undefined && isAskedFor(request);
-      if (at === "off" && !isAsked) return undefined;
-      const isWanted = at === "failures" && !isAsked ? isFailure : () => true;
-      return new TurnRecord({
-        ...request,
-        now: () => clock.now(),
-        date: () => clock.date(),
-        hold: (bytes) => (held += bytes) <= MAX_HELD_BYTES,
-        over(turn) {
-          if (turn === undefined) queue.miss(NO_ROOM);
-          else if (isWanted(turn)) queue.add(turn);
-        },
-      });
-    },
-    follow: (next) => void (config = next),
-    order(order) {
-      ordered?.callOff();
-      ordered = undefined;
-      if (order === undefined) return state();
-      const { forMs } = order;
-      const end = (): void => void (ordered = undefined);
-      const callOff =
-        forMs === undefined ? (): void => {} : clock.at(clock.now() + forMs, end, "background");
-      ordered = { mode: order.mode, callOff };
-      return state();
-    },
-    state,
-    settled: () => queue.settled(),
-  };
-}
-
+/** How long others wait at a time, unless one step of a mask takes longer. */
+const SLICE_MS = 2;
 const NO_ROOM = "has no room for all that is to be recorded; some turns are left out";
 
-/** Turns on their way to the disk, one at a time: masking takes the time of turns under way. */
-class BundleQueue {
-  written = 0;
-  missed = 0;
-  latest: readonly string[] = [];
+/** Records the turns of a gateway, as its configuration and its operator say. */
+export class BundleRecorder implements Recorder {
   readonly #options: RecorderOptions;
-  readonly #folder: () => string;
   readonly #secrets: readonly string[];
-  readonly #waiting: SeenTurn[] = [];
+  #config: Config | undefined;
+  #ordered: { readonly mode: RecordingMode; readonly callOff: () => void } | undefined;
+  /** Bytes of turns that run. */
+  #held = 0;
+  #written = 0;
+  #missed = 0;
+  #latest: readonly string[] = [];
+  readonly #waiting: TurnRecord[] = [];
   #writing: Promise<void> | undefined;
   #isTroubled = false;
 
-  constructor(options: RecorderOptions, folder: () => string) {
+  constructor(options: RecorderOptions) {
     this.#options = options;
-    this.#folder = folder;
     this.#secrets = secretsIn(options.environment ?? {});
   }
 
-  add(turn: SeenTurn): void {
-    if (this.#waiting.length >= MAX_WAITING) return this.miss(NO_ROOM);
-    this.#waiting.push(turn);
-    this.#writing ??= this.#work();
+  begin(request: RecordedRequest): StartedRecording | undefined {
+    const mode = this.#ordered?.mode ?? this.#config?.telemetry.recording ?? "off";
+    const isAsked =
+      request.exchange.headers["x-patchbay-record"] !== undefined && isAskedFor(request);
+    if (mode === "off" && !isAsked) return undefined;
+    const { clock } = this.#options;
+    return new TurnRecord(request, {
+      now: () => clock.now(),
+      date: () => clock.date(),
+      hold: (bytes) => (this.#held += bytes) <= MAX_HELD_BYTES,
+      over: (turn) => {
+        if (turn !== undefined && mode === "failures" && !isAsked && !isFailure(turn)) return;
+        if (turn === undefined || this.#waiting.length >= MAX_WAITING) return this.#miss(NO_ROOM);
+        this.#waiting.push(turn);
+        this.#writing ??= this.#work();
+      },
+    });
   }
 
-  /** One line for each time that recording stops working, and not for every turn. */
-  miss(problem: string): void {
-    const [setting, path] = ["recording.folder", this.#folder()];
-    this.missed++;
-    if (!this.#isTroubled) this.#options.report({ type: "unwritable", setting, path, problem });
-    this.#isTroubled = true;
+  follow(config: Config): void {
+    this.#config = config;
   }
 
+  /** Takes the place of what is configured; undefined: what is configured holds again. */
+  order(order: RecordingOrder | undefined): RecordingState {
+    this.#ordered?.callOff();
+    this.#ordered = undefined;
+    if (order !== undefined) {
+      const { mode, forMs } = order;
+      const { clock } = this.#options;
+      const end = (): void => void (this.#ordered = undefined);
+      const callOff =
+        forMs === undefined ? (): void => {} : clock.at(clock.now() + forMs, end, "background");
+      this.#ordered = { mode, callOff };
+    }
+    return this.state();
+  }
+
+  state(): RecordingState {
+    return {
+      mode: this.#ordered?.mode ?? this.#config?.telemetry.recording ?? "off",
+      content: this.#config?.recording.content ?? "masked",
+      folder: this.#folder,
+      written: this.#written,
+      missed: this.#missed,
+      latest: this.#latest,
+    };
+  }
+
+  /** Waits until all that was seen is written. */
   async settled(): Promise<void> {
     await this.#writing;
     if (this.#writing !== undefined) await this.settled();
   }
 
+  get #folder(): string {
+    return this.#config?.recording.folder ?? this.#options.folder;
+  }
+
+  /** Reports once for each time that recording stops working, and not for every turn. */
+  #miss(problem: string): void {
+    const [setting, path] = ["recording.folder", this.#folder];
+    this.#missed++;
+    if (!this.#isTroubled) this.#options.report({ type: "unwritable", setting, path, problem });
+    this.#isTroubled = true;
+  }
+
+  /** Writes one turn at a time: masking takes the time of turns under way, which come first. */
   async #work(): Promise<void> {
     for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift()) {
-      // Turns under way come first.
       await setImmediate();
       await this.#save(turn);
     }
     this.#writing = undefined;
+  }
+
+  async #save(turn: TurnRecord): Promise<void> {
+    const { requestId, config } = turn.request;
+    const folder = this.#folder;
+    try {
+      const text = await this.#inSlices(writeBundle(turn, this.#secrets));
+      makeFolder(folder, 0o700);
+      const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
+      if (foreign !== undefined)
+        return this.#miss(`is not used because ${foreign}; name another as \`recording.folder\``);
+      // By the time it began, so that names sort by age.
+      const time = new Date(turn.startedAt).toISOString().replaceAll(/[:.]/g, "-");
+      const path = join(folder, `${time}-${safeId(requestId)}${BUNDLE_SUFFIX}`);
+      await saveBundle(path, text);
+      this.#written++;
+      this.#latest = [...this.#latest, path].slice(-LATEST);
+      this.#isTroubled = false;
+      await prune(folder, config.recording.keep, this.#options.clock.date());
+    } catch (error) {
+      this.#miss(writeProblem(error));
+    }
   }
 
   /** Works in slices, with turns under way between them. */
@@ -172,33 +183,53 @@ class BundleQueue {
       began = clock.now();
     }
   }
-
-  async #save(turn: SeenTurn): Promise<void> {
-    const { content, names, keep } = turn.config.recording;
-    const folder = this.#folder();
-    try {
-      const options = { content, names, secrets: this.#secrets };
-      const text = await this.#inSlices(writeBundle(turn, options));
-      makeFolder(folder, 0o700);
-      const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
-      if (foreign !== undefined)
-        return this.miss(`is not used because ${foreign}; name another as \`recording.folder\``);
-      const path = await saveBundle(folder, bundleName(turn.startedAt, turn.requestId), text);
-      this.written++;
-      this.latest = [...this.latest, path].slice(-LATEST);
-      this.#isTroubled = false;
-      await prune(folder, keep, this.#options.clock.date());
-    } catch (error) {
-      this.miss(writeProblem(error));
-    }
-  }
 }
 
-const isFailure = ({ done, status }: SeenTurn): boolean =>
+const isFailure = ({ done, status }: TurnRecord): boolean =>
   done === undefined ? status >= 400 : done.outcome === "failed";
 
-/** Anybody may where nobody needs a key: such a gateway is reached from its own machine alone. */
+/** Without keys, any client may ask: such a gateway is reached from its own machine alone. */
 function isAskedFor({ exchange, tenant, config: { server, recording } }: RecordedRequest): boolean {
   if (headerOf(exchange.headers, "x-patchbay-record") !== "true") return false;
   return server.keys.length === 0 || recording.by_header.includes(tenant);
+}
+
+const BUNDLE_SUFFIX = ".bundle.jsonl";
+const HOUR = 3_600_000;
+
+/** A client may have chosen the id. */
+const safeId = (id: string): string => id.replaceAll(/[^\w.-]/g, "_").slice(0, 80);
+
+/** Writes a bundle that only its owner reads. What was begun of one that cannot be written is taken away. */
+async function saveBundle(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST")
+      await rm(path, { force: true }).catch(() => {}); // The folder itself is gone.
+    throw error;
+  }
+}
+
+/** Removes bundles that are too old or too many, the oldest first; another process may remove them too. */
+async function prune(folder: string, keep: RecordingSettings["keep"], now: number): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(BUNDLE_SUFFIX));
+  let [turns, bytes] = [0, 0];
+  for (const name of names.toSorted().toReversed()) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found === undefined) continue;
+    turns++;
+    bytes += found.size;
+    const isOld = now - found.mtimeMs > keep.hours * HOUR;
+    if (isOld || turns > keep.turns || bytes > keep.bytes) await rm(path, { force: true });
+  }
+}
+
+/** The file of a turn by its id, the newest of them. */
+export async function findBundle(folder: string, id: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch(() => []);
+  const own = names.filter((name) => name.endsWith(`-${safeId(id)}${BUNDLE_SUFFIX}`));
+  const found = own.toSorted().at(-1);
+  return found === undefined ? undefined : join(folder, found);
 }

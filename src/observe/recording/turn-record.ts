@@ -7,147 +7,116 @@ import type {
   TurnRecording,
 } from "../../gateway/http/exchange.ts";
 import type { TurnDone } from "../happening.ts";
-import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
-import type { UpstreamName } from "../../turn/names.ts";
-import type { AnswerTap, TryTap, WireTap } from "../../upstreams/tap.ts";
+import type { WireTap } from "../../upstreams/tap.ts";
+import type { BundleLine } from "./bundle.ts";
 
 type Headers = Readonly<Record<string, string>>;
-type Moment = { readonly at: number };
-type OfTry = Moment & { readonly try: number };
-type OfClient = Moment & { readonly after: number };
 
-/** What was seen of a turn, in its order, as it was: nothing is masked yet. */
-export type Entry =
-  | (OfTry & {
-      readonly type: "upstream-request";
-      readonly upstream: string;
-      readonly method: string;
-      readonly path: string;
-      readonly headers: Headers;
-      readonly body: Uint8Array | undefined;
-    })
-  | (OfTry & { readonly type: "upstream-head"; readonly status: number; readonly headers: Headers })
-  | (OfTry & { readonly type: "upstream-bytes"; readonly bytes: Buffer })
-  | (OfTry & { readonly type: "upstream-end"; readonly error: string | undefined })
-  | (OfTry & { readonly type: "upstream-answer"; readonly upstream: string })
-  | (OfTry & {
-      readonly type: "upstream-message";
-      readonly direction: "sent" | "received";
-      readonly json: string;
-    })
-  | (OfTry & { readonly type: "upstream-event"; readonly json: string })
-  | (OfClient & {
-      readonly type: "client-head";
-      readonly status: number;
-      readonly headers: Headers;
-    })
-  | (OfClient & { readonly type: "client-bytes"; readonly bytes: Buffer })
-  | (OfClient & { readonly type: "client-end"; readonly left: boolean });
+type Without<Line, Payload extends string> = Line extends unknown ? Omit<Line, Payload> : never;
 
-/** A turn that is over, as it was seen. */
-export type SeenTurn = Pick<RecordedRequest, "requestId" | "config"> & {
-  readonly request: Pick<Exchange, "method" | "path" | "headers" | "body"> & {
-    readonly socket: boolean;
-  };
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly asked: { readonly model: string; readonly chain: readonly string[] } | undefined;
-  readonly entries: readonly Entry[];
-  readonly plan: PlanReport | undefined;
-  readonly done: TurnDone | undefined;
-  readonly status: number;
+/** A line of the bundle as it was seen: nothing is masked yet, and all headers are there. */
+export type Entry = {
+  readonly line: Without<BundleLine, "body" | "text" | "base64" | "message" | "event">;
+  readonly bytes?: Buffer | undefined;
+  readonly json?: string | undefined;
 };
 
-export type TurnRecordOptions = RecordedRequest & {
+type Options = {
   readonly now: () => number;
   readonly date: () => number;
   /** Bytes that are held from now on, or let go; false: there is no room for them. */
   readonly hold: (bytes: number) => boolean;
   /** Called once. Undefined: it was too much to hold. */
-  readonly over: (turn: SeenTurn | undefined) => void;
+  readonly over: (turn: TurnRecord | undefined) => void;
 };
 
 /** What an entry holds beside its bytes. */
 const ENTRY_BYTES = 200;
+/** A turn that holds more is not recorded. */
+export const MAX_TURN_BYTES = 16 * 1024 * 1024;
 
 /** Sees one turn while it runs. It only appends: what is made of it waits until the turn is over. */
 export class TurnRecord implements TurnRecording {
-  readonly #options: TurnRecordOptions;
+  readonly request: RecordedRequest;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly entries: Entry[] = [];
+  asked: { readonly model: string; readonly chain: readonly string[] } | undefined;
+  plan: PlanReport | undefined;
+  done: TurnDone | undefined;
+  status = 0;
+  readonly #options: Options;
   readonly #started: number;
-  readonly #startedAt: number;
-  readonly #entries: Entry[] = [];
   #tries = 0;
   /** What was read of upstreams so far, in pieces. */
   #read = 0;
   #held = 0;
   #isOver = false;
-  #asked: SeenTurn["asked"];
-  #status = 0;
 
-  constructor(options: TurnRecordOptions) {
+  constructor(request: RecordedRequest, options: Options) {
+    this.request = request;
     this.#options = options;
     this.#started = options.now();
-    this.#startedAt = options.date();
-    this.#hold(2 * options.exchange.body.length);
+    this.startedAt = options.date();
+    this.#hold(2 * request.exchange.body.length);
   }
 
   get exchange(): Exchange {
-    const { exchange } = this.#options;
+    const { exchange } = this.request;
     return { ...exchange, reply: this.#watched(exchange.reply), recording: this };
   }
 
-  begun(asked: NonNullable<SeenTurn["asked"]>): void {
-    this.#asked = asked;
+  begun(asked: NonNullable<TurnRecord["asked"]>): void {
+    this.asked = asked;
   }
 
   ended(done: TurnDone, plan: PlanReport | undefined): void {
-    if (done.outcome === "left") this.#add({ type: "client-end", left: true, ...this.#ofClient() });
-    this.#finish(done, plan);
+    if (done.outcome === "left") this.#add({ line: "client-end", ...this.#ofClient(), left: true });
+    this.done = done;
+    this.plan = plan;
+    this.#finish();
   }
 
   readonly tap: WireTap = {
-    request: (upstream, { method, path, headers, body }): TryTap => {
-      const nth = ++this.#tries;
-      this.#add(
-        {
-          type: "upstream-request",
-          upstream,
-          method,
-          path,
-          headers: pairs(headers),
-          body,
-          ...this.#ofTry(nth),
-        },
-        body?.length,
-      );
+    request: (upstream, { method, path, headers, body }) => {
+      const of = this.#tryOf();
+      const sent = body && Buffer.from(body.buffer, body.byteOffset, body.length);
+      const line = { line: "upstream-request", ...of(), upstream, method, path } as const;
+      this.#add({ ...line, headers: pairs(headers) }, { bytes: sent });
       return {
         head: (status, fields) =>
-          this.#add({ type: "upstream-head", status, headers: fields, ...this.#ofTry(nth) }),
+          this.#add({ line: "upstream-head", ...of(), status, headers: fields }),
         bytes: (chunk) => {
           this.#read++;
-          const bytes = this.#isOver ? Buffer.alloc(0) : Buffer.from(chunk);
-          this.#add({ type: "upstream-bytes", bytes, ...this.#ofTry(nth) }, bytes.length);
+          this.#add({ line: "upstream-bytes", ...of() }, { bytes: Buffer.from(chunk) });
         },
-        end: (error) => this.#add({ type: "upstream-end", error, ...this.#ofTry(nth) }),
+        end: (error) => this.#add({ line: "upstream-end", ...of(), error }),
       };
     },
-    answer: (upstream): AnswerTap => {
-      const nth = ++this.#tries;
-      this.#add({ type: "upstream-answer", upstream, ...this.#ofTry(nth) });
+    answer: (upstream) => {
+      const of = this.#tryOf();
+      this.#add({ line: "upstream-answer", ...of(), upstream });
       return {
         message: (direction, message) => {
           if (direction === "received") this.#read++;
-          const json = this.#isOver ? "" : JSON.stringify(message);
-          const entry = { type: "upstream-message", direction, json } as const;
-          this.#add({ ...entry, ...this.#ofTry(nth) }, 2 * json.length);
+          const json = JSON.stringify(message);
+          this.#add({ line: "upstream-message", ...of(), direction }, { json });
         },
         event: (event) => {
           this.#read++;
-          const json = this.#isOver ? "" : JSON.stringify(plainEvent(event));
-          this.#add({ type: "upstream-event", json, ...this.#ofTry(nth) }, 2 * json.length);
+          // A fault is written by its code and message.
+          const json = JSON.stringify(
+            event.type === "turn-fail"
+              ? {
+                  type: event.type,
+                  fault: { code: event.fault.code, message: event.fault.message },
+                }
+              : event,
+          );
+          this.#add({ line: "upstream-event", ...of() }, { json });
         },
-        end: () => this.#add({ type: "upstream-end", error: undefined, ...this.#ofTry(nth) }),
+        end: () => this.#add({ line: "upstream-end", ...of() }),
       };
     },
   };
@@ -180,46 +149,36 @@ export class TurnRecord implements TurnRecording {
   }
 
   #head(status: number, headers: Headers): void {
-    this.#status = status;
-    this.#add({ type: "client-head", status, headers, ...this.#ofClient() });
+    this.status = status;
+    this.#add({ line: "client-head", ...this.#ofClient(), status, headers });
   }
 
   #wrote(data: ReplyData | undefined): void {
     if (data === undefined || data.length === 0 || this.#isOver) return;
     const bytes = Buffer.from(data as string);
-    this.#add({ type: "client-bytes", bytes, ...this.#ofClient() }, bytes.length);
+    this.#add({ line: "client-bytes", ...this.#ofClient() }, { bytes });
   }
 
   /** A request that never became a turn is over with its reply. */
   #closed(): void {
-    this.#add({ type: "client-end", left: false, ...this.#ofClient() });
-    if (this.#asked === undefined) queueMicrotask(() => this.#finish(undefined, undefined));
+    this.#add({ line: "client-end", ...this.#ofClient(), left: false });
+    if (this.asked === undefined) queueMicrotask(() => this.#finish());
   }
 
-  #finish(done: TurnDone | undefined, plan: PlanReport | undefined): void {
+  #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { requestId, config, exchange, over } = this.#options;
-    const { method, path, headers, body, session } = exchange;
-    over({
-      requestId,
-      config,
-      request: { method, path, headers, body, socket: session !== undefined },
-      startedAt: this.#startedAt,
-      asked: this.#asked,
-      entries: this.#entries,
-      plan,
-      done,
-      status: done?.status ?? this.#status,
-    });
+    this.#options.over(this);
     this.#options.hold(-this.#held);
   }
 
-  #ofTry(nth: number): OfTry {
-    return { at: this.#at(), try: nth };
+  /** Numbers a try, and gives what all its lines begin with. */
+  #tryOf(): () => { readonly at: number; readonly try: number } {
+    const nth = ++this.#tries;
+    return () => ({ at: this.#at(), try: nth });
   }
 
-  #ofClient(): OfClient {
+  #ofClient() {
     return { at: this.#at(), after: this.#read };
   }
 
@@ -227,24 +186,21 @@ export class TurnRecord implements TurnRecording {
     return Math.round((this.#options.now() - this.#started) * 10) / 10;
   }
 
-  #add(entry: Entry, bytes = 0): void {
+  #add(line: Entry["line"], payload: Omit<Entry, "line"> = {}): void {
     if (this.#isOver) return;
-    this.#entries.push(entry);
-    this.#hold(bytes + ENTRY_BYTES);
+    this.entries.push({ line, ...payload });
+    this.#hold(ENTRY_BYTES + (payload.bytes?.length ?? 0) + 2 * (payload.json?.length ?? 0));
   }
 
   #hold(bytes: number): void {
     this.#held += bytes;
     if (this.#options.hold(bytes) && this.#held <= MAX_TURN_BYTES) return;
     this.#isOver = true;
-    this.#entries.length = 0;
+    this.entries.length = 0;
     this.#options.hold(-this.#held);
     this.#options.over(undefined);
   }
 }
-
-/** A turn that holds more is not recorded. */
-export const MAX_TURN_BYTES = 16 * 1024 * 1024;
 
 function pairs(flat: readonly string[]): Headers {
   const headers: Record<string, string> = {};
@@ -252,9 +208,3 @@ function pairs(flat: readonly string[]): Headers {
     headers[(flat[at] ?? "").toLowerCase()] = flat[at + 1] ?? "";
   return headers;
 }
-
-/** An event as JSON can have it. */
-const plainEvent = (event: TurnEvent<UpstreamName>): object =>
-  event.type === "turn-fail"
-    ? { type: event.type, fault: { code: event.fault.code, message: event.fault.message } }
-    : event;

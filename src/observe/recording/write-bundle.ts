@@ -2,62 +2,55 @@
 
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
-import { isHttpUpstream, type Config, type RecordingSettings } from "../../gateway/config.ts";
+import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
 import { WireMask, type Steps } from "./wire-mask.ts";
-import type { Entry, SeenTurn } from "./turn-record.ts";
-import {
-  type BundleEvent,
-  BUNDLE_VERSION,
-  isBundleHeader,
-  type BundleLine,
-  type Settings,
-} from "./bundle.ts";
+import type { Entry, TurnRecord } from "./turn-record.ts";
+import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
 
-export type WriteOptions = Pick<RecordingSettings, "content" | "names"> & {
-  /** Values that no bundle may hold, beside those of the configuration. */
-  readonly secrets: readonly string[];
-};
-
-export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<string> {
-  const { content, names } = options;
-  const secrets = [...new Set([...options.secrets, ...secretsIn(turn.config)])];
+/** `outside`: secrets that no bundle may hold, beside those of the configuration. */
+export function* writeBundle(turn: TurnRecord, outside: readonly string[]): Steps<string> {
+  const { requestId, config, exchange } = turn.request;
+  const { content, names } = config.recording;
+  const secrets = [...new Set([...outside, ...secretsIn(config)])];
   const scrub = scrubber(secrets);
   const mask = new WireMask({
     content,
     names,
     scrub,
     models: modelsOf(turn),
-    upstreams: Object.keys(turn.config.upstreams),
+    upstreams: Object.keys(config.upstreams),
     isOwnError: turn.done?.fault?.startsWith("upstream.") !== true,
   });
-  for (const request of requestsOf(turn)) mask.learn(request);
+  mask.learn(exchange.body);
+  // All requests may declare tools.
+  for (const { line, bytes, json = "" } of turn.entries) {
+    if (line.line === "upstream-request") mask.learn(bytes?.toString("utf8") ?? "");
+    else if (line.line === "upstream-message" && line.direction === "sent") mask.learn(json);
+  }
   const leftOut = new Set<string>();
   const headers = (all: Readonly<Record<string, unknown>>): Record<string, string> =>
     allowedHeaders(all, scrub, leftOut);
-  const { request } = turn;
   const client: BundleLine = {
     line: "client-request",
     at: 0,
-    method: request.method,
-    path: scrub(request.path),
-    headers: headers(request.headers),
-    ...(request.socket && { socket: true }),
-    body: yield* mask.body(request.body),
+    method: exchange.method,
+    path: scrub(exchange.path),
+    headers: headers(exchange.headers),
+    ...(exchange.session !== undefined && { socket: true }),
+    body: yield* mask.body(exchange.body),
   };
-  const wires = yield* wireLines(turn.entries, { mask, headers, scrub });
-  const lines: BundleLine[] = [
-    { line: "settings", ...settingsOf(turn) },
-    client,
-    ...wires,
-    ...(yield* accountLines(turn, content, mask)),
-  ];
+  const wires = yield* wireLines(turn.entries, mask, (line) => ({
+    ...line,
+    ...("path" in line && { path: scrubQuery(scrub(line.path)) }),
+    ...("headers" in line && { headers: headers(line.headers) }),
+  }));
   const head: BundleLine = {
     line: "bundle",
     version: BUNDLE_VERSION,
-    id: turn.requestId,
+    id: requestId,
     gateway: version,
     node: process.versions.node,
     platform: `${process.platform} ${process.arch}`,
@@ -66,11 +59,19 @@ export function* writeBundle(turn: SeenTurn, options: WriteOptions): Steps<strin
     names,
     left_out: [...leftOut].toSorted(),
   };
-  return yield* sealed([head, ...lines], secrets);
+  const lines: unknown[] = [head, { line: "settings", ...settingsOf(turn) }, client, ...wires];
+  const { plan, done } = turn;
+  const told = content === "masked" && done !== undefined ? withoutMessages(done) : done;
+  for (const [line, value] of Object.entries({ plan, done: told })) {
+    if (value === undefined) continue;
+    const text = yield* mask.body(JSON.stringify(value), "account");
+    lines.push({ line, [line]: JSON.parse(text) });
+  }
+  return yield* sealed(lines, secrets);
 }
 
 /** Lines with their seal. What a mask missed of known secrets is taken out of them at last. */
-function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Steps<string> {
+function* sealed(lines: readonly unknown[], secrets: readonly string[]): Steps<string> {
   const scrub = scrubber(secrets, []);
   let clean = "";
   for (const line of lines) {
@@ -81,41 +82,17 @@ function* sealed(lines: readonly BundleLine[], secrets: readonly string[]): Step
   return `${clean}${JSON.stringify(seal)}\n`;
 }
 
-function* accountLines(
-  { plan, done }: SeenTurn,
-  content: WriteOptions["content"],
-  mask: WireMask,
-): Steps<BundleLine[]> {
-  const told = content === "masked" && done !== undefined ? withoutMessages(done) : done;
-  const lines: unknown[] = [];
-  for (const [line, value] of Object.entries({ plan, done: told })) {
-    if (value === undefined) continue;
-    const text = yield* mask.body(JSON.stringify(value), "account");
-    lines.push({ line, [line]: JSON.parse(text) });
-  }
-  return lines as BundleLine[];
-}
-
-/** All requests of the turn: what declares tools. */
-function requestsOf({ request, entries }: SeenTurn): string[] {
-  const sent = entries.flatMap((entry) => {
-    if (entry.type === "upstream-request") return [Buffer.from(entry.body ?? []).toString("utf8")];
-    return entry.type === "upstream-message" && entry.direction === "sent" ? [entry.json] : [];
-  });
-  return [request.body, ...sent];
-}
-
 /** The names of models that lead anywhere; any other is the client's word. */
-function modelsOf({ asked, config }: SeenTurn): string[] {
+function modelsOf({ asked, request: { config } }: TurnRecord): string[] {
   if (asked === undefined) return Object.keys(config.models);
   const models = asked.chain.map((link) => link.slice(link.indexOf("/") + 1));
   return [asked.model, ...asked.chain, ...models, ...Object.keys(config.models)];
 }
 
 /** What decides how the turn goes, and nothing that is secret or says where anything is. */
-function settingsOf({ asked, config }: SeenTurn): Settings {
+function settingsOf({ asked, request: { config } }: TurnRecord): Settings {
   const chain = asked?.chain ?? [];
-  const names = [...new Set(chain.map((link) => link.slice(0, link.indexOf("/"))))];
+  const names = chain.map((link) => link.slice(0, link.indexOf("/")));
   return {
     models: asked === undefined ? {} : { [asked.model]: [...chain] },
     upstreams: Object.fromEntries(
@@ -151,93 +128,49 @@ function allowedHeaders(
   return written;
 }
 
-type Writing = {
-  readonly mask: WireMask;
-  readonly headers: (all: Readonly<Record<string, unknown>>) => Record<string, string>;
-  readonly scrub: (text: string) => string;
-};
-
 /** All entries as lines. The bytes of one stream are masked as one, and split as they were. */
-function* wireLines(entries: readonly Entry[], writing: Writing): Steps<BundleLine[]> {
-  const { mask } = writing;
-  const chunks = new Map<Entry, Buffer>();
-  const texts = new Map<Entry, string>();
-  const streams = Map.groupBy(entries, streamOf);
-  // The reply comes last: ids in it that nobody has said before are the gateway's own.
-  const names = [...streams.keys()].toSorted((a, b) => Number(a === REPLY) - Number(b === REPLY));
-  for (const name of names) {
-    const stream = streams.get(name) ?? [];
-    const origin = name === REPLY ? "reply" : "upstream";
-    const bytes = stream.flatMap((entry) => ("bytes" in entry ? [entry] : []));
-    const masked = yield* mask.chunks(
-      bytes.map((entry) => entry.bytes),
-      origin,
-    );
-    for (const [at, entry] of bytes.entries()) chunks.set(entry, masked[at] ?? Buffer.alloc(0));
-    const values = stream.flatMap((entry) => ("json" in entry ? [entry] : []));
-    const isSent = values.some(
-      (one) => one.type === "upstream-message" && one.direction === "sent",
-    );
-    const written = yield* mask.values(
-      values.map((entry) => entry.json),
-      isSent ? "request" : origin,
-    );
-    for (const [at, entry] of values.entries()) texts.set(entry, written[at] ?? "null");
+function* wireLines(
+  entries: readonly Entry[],
+  mask: WireMask,
+  clean: (line: Entry["line"]) => object,
+): Steps<BundleLine[]> {
+  const payloads = new Map<Entry, object>();
+  const streams = [...Map.groupBy(entries, streamOf)];
+  // Ids in the reply that no upstream has said before are the gateway's own.
+  for (const [name, stream] of streams.toSorted(([a], [b]) => orderOf(a) - orderOf(b))) {
+    const [, type = ""] = name.split(" ");
+    const origin = name === REPLY ? "reply" : type.startsWith("sent") ? "request" : "upstream";
+    if (type === "upstream-request") {
+      for (const entry of stream) {
+        const text = entry.bytes?.toString("utf8") ?? "";
+        payloads.set(entry, { body: yield* mask.body(text) });
+      }
+      continue;
+    }
+    const binary = stream.flatMap(({ bytes = [] }) => bytes);
+    const chunks = (yield* mask.chunks(binary, origin)).values();
+    const texts = stream.flatMap(({ json = [] }) => json);
+    const values = (yield* mask.values(texts, origin)).values();
+    for (const entry of stream) {
+      if (entry.bytes !== undefined) payloads.set(entry, chunkFields(chunks.next().value));
+      if (entry.json === undefined) continue;
+      const value: unknown = JSON.parse(values.next().value ?? "null");
+      payloads.set(entry, { [type === "upstream-event" ? "event" : "message"]: value });
+    }
   }
-  const lines: BundleLine[] = [];
-  for (const entry of entries) lines.push(yield* lineOf(entry, writing, { chunks, texts }));
-  return lines;
+  return entries.map((entry) => ({ ...clean(entry.line), ...payloads.get(entry) }) as BundleLine);
 }
 
 const REPLY = "reply";
 
 /** What is masked as one: what came of one try, sent messages apart from received ones, and the reply. */
-const streamOf = (entry: Entry): string =>
-  "after" in entry
+const streamOf = ({ line }: Entry): string =>
+  "after" in line
     ? REPLY
-    : `${entry.try} ${entry.type === "upstream-message" ? entry.direction : entry.type}`;
+    : `${"try" in line ? line.try : 0} ${"direction" in line ? line.direction : line.line}`;
 
-function* lineOf(
-  entry: Entry,
-  { mask, headers, scrub }: Writing,
-  { chunks, texts }: { chunks: Map<Entry, Buffer>; texts: Map<Entry, string> },
-): Steps<BundleLine> {
-  const parsed = (): unknown => JSON.parse(texts.get(entry) ?? "null");
-  switch (entry.type) {
-    case "upstream-request": {
-      const { type, body, ...rest } = entry;
-      const text = Buffer.from(body ?? []).toString("utf8");
-      const sent = { path: scrubQuery(scrub(rest.path)), headers: headers(rest.headers) };
-      return { line: type, ...rest, ...sent, body: yield* mask.body(text) };
-    }
-    case "upstream-head":
-    case "client-head": {
-      const { type, ...rest } = entry;
-      return { line: type, ...rest, headers: headers(rest.headers) } as BundleLine;
-    }
-    case "upstream-bytes":
-    case "client-bytes": {
-      const { type, bytes: _, ...rest } = entry;
-      return { line: type, ...rest, ...chunkFields(chunks.get(entry)) } as BundleLine;
-    }
-    case "upstream-end":
-    case "upstream-answer":
-    case "client-end": {
-      const { type, ...rest } = entry;
-      return { line: type, ...rest } as BundleLine;
-    }
-    case "upstream-message": {
-      const { type, json: _, ...rest } = entry;
-      return { line: type, ...rest, message: parsed() };
-    }
-    case "upstream-event": {
-      const { type, json: _, ...rest } = entry;
-      return { line: type, ...rest, event: parsed() as BundleEvent };
-    }
-    default:
-      return entry satisfies never;
-  }
-}
+const orderOf = (stream: string): number =>
+  stream === REPLY ? 1 : stream.endsWith("upstream-request") ? 2 : 0;
 
 /** Keys may stand in any part of a query; versions are none. */
 const scrubQuery = (path: string): string =>
