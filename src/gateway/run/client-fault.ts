@@ -12,7 +12,7 @@ type Sent = Pick<Round, "plan" | "profile"> & {
   readonly traits?: DialectTraits | undefined;
 };
 
-/** A failure as its client reads it: whose it is, and about which of its own fields. */
+/** A failure in the client's words: the name of the upstream, and the path of the client's field. */
 export function faultForClient(fault: Fault, { link, plan, profile }: Round): Fault {
   const sent: Sent = { plan, profile, traits: link.upstream.traits };
   const { code, detail, cause, isFromUpstream } = fault;
@@ -25,8 +25,8 @@ export function faultForClient(fault: Fault, { link, plan, profile }: Round): Fa
 }
 
 /**
- * Where the client finds what an upstream calls by a word of its own dialect: as
- * deep as can be known. Nothing, if it is nothing that the client sent.
+ * The client's path of a field that an upstream names in its own dialect, as deep as it is known;
+ * undefined if the client did not send the field.
  */
 export function clientPathOf(blamed: string, sent: Sent): string | undefined {
   const { plan, profile } = sent;
@@ -41,7 +41,7 @@ type Steps = readonly string[];
 function ownSteps(steps: Steps, { plan, profile, traits }: Sent): Steps {
   const { asked } = plan;
   const [head = "", ...rest] = steps;
-  // An upstream without a dialect of ours is given the client's words.
+  // An upstream that speaks no dialect is sent the client's words.
   const words = traits ?? asked.traits;
   const { conversation, instructions, blamedAs = [] } = words;
   if ([conversation, instructions, ...blamedAs].includes(head))
@@ -56,7 +56,7 @@ function ownSteps(steps: Steps, { plan, profile, traits }: Sent): Steps {
   return steps;
 }
 
-/** An item by its number only where both sides count alike. */
+/** Keeps the number of an item only if both sides number the items alike. */
 function itemSteps(
   head: string,
   rest: Steps,
@@ -65,7 +65,7 @@ function itemSteps(
 ): Steps {
   const { conversation, instructions } = asked.traits;
   const [first] = turn.items;
-  // Where an upstream has no field for instructions, its conversation begins with them.
+  // If an upstream has no field for instructions, its conversation begins with them.
   const isFirst =
     upstream.instructions === undefined && head === upstream.conversation
       ? rest[0] === "0"
@@ -89,7 +89,7 @@ function toolSteps([at = "", ...rest]: Steps, { asked, turn, verdicts }: Plan): 
   return own === undefined ? [...steps, ...field] : [...steps, own, ...field];
 }
 
-/** Some dialects keep a schema and its name in a group of their own. */
+/** Some dialects keep a schema and its name in a separate group. */
 function formatSteps(rest: Steps, { asked }: Plan, upstream: DialectTraits): Steps {
   const { path, schemaGroup } = asked.traits.format;
   const field =
@@ -98,7 +98,7 @@ function formatSteps(rest: Steps, { asked }: Plan, upstream: DialectTraits): Ste
   return [...stepsOf(path), ...(isSchema ? [schemaGroup] : []), ...field];
 }
 
-/** What follows a path in steps that begin with it. */
+/** The steps after a path, if they begin with it. */
 function after(path: string, steps: Steps): Steps | undefined {
   const start = stepsOf(path);
   const isStart = start.length > 0 && start.every((step, at) => step === steps[at]);

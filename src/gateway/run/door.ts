@@ -10,26 +10,26 @@ import type { ClientName } from "../../turn/names.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../http/exchange.ts";
 import type { Run } from "./run.ts";
 
-/** What the door asks of the turn. */
+/** Calls of the door to its turn. */
 export type DoorOwner = {
   /** The reply is full: the upstream is to wait. */
   pause(): void;
-  /** The turn failed before the client was sent anything. */
+  /** The turn has failed, and nothing was sent. */
   refused(fault: Fault): void;
-  /** Asked when all of the answer is written: what its end waits for, and whether the answer is stored then. */
+  /** Called when the answer is written: stores it. The end of the reply waits for the result. */
   stored(): Promise<boolean> | undefined;
   /** The client has been sent the whole answer. */
   completed(status: number): void;
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
-  /** Called at even times: every third call without a write in between sends a keep-alive. */
+  /** Called at regular intervals: every third call without a write in between sends a keep-alive. */
   tick(): void;
   /** The reply has room again. */
   drained(): void;
-  /** Whether the client has been sent anything, be it only the head of the reply. */
+  /** True once anything was sent, including only the head of the reply. */
   shown(): boolean;
-  /** The client has left: nothing more is sent, and what there is of the answer is recorded. */
+  /** The client has left: nothing more is sent, and the answer so far is recorded. */
   abandon(): void;
 };
 
@@ -37,10 +37,10 @@ export type Door = Sink<TurnEvent<ClientName>> & {
 export const openDoor = (run: Run, owner: DoorOwner): Door =>
   run.turn.stream ? new StreamDoor(run, owner) : new WholeDoor(run, owner);
 
-/** How many ticks without a write make a stream silent. */
+/** A stream is silent after so many ticks without a write. */
 export const QUIET_TICKS = 3;
 
-/** Writes events as they come, once per flush. */
+/** Writes the events of each flush at once. */
 class StreamDoor implements Door {
   readonly #run: Run;
   readonly #owner: DoorOwner;
@@ -52,9 +52,9 @@ class StreamDoor implements Door {
   #text = "";
   /** Ticks since the last write. */
   #quietTicks = 0;
-  /** Whether the reply takes no more for now. */
+  /** True while the reply takes no more. */
   #isFull = false;
-  /** What is written from where a kept answer is over. */
+  /** The text from the end of a stored answer on; it is sent when the answer is stored. */
   #last: string | undefined;
 
   constructor(run: Run, owner: DoorOwner) {
@@ -76,7 +76,7 @@ class StreamDoor implements Door {
   }
 
   flush(): void {
-    // A model may think long before its first word; that it has begun is told at once.
+    // A model may think long before its first word: the head is sent at once.
     if (this.#text === "" && (this.#shown || this.#writer === undefined)) return;
     this.#send(this.#text);
     this.#text = "";
@@ -91,7 +91,7 @@ class StreamDoor implements Door {
 
   tick(): void {
     const { dialect, reply } = this.#run;
-    // A reply with a form of its own for refusals is a WebSocket, which has pings of its own.
+    // A reply that has its own form of refusals is a WebSocket, which has its own pings.
     if (this.#isOver || this.#isFull || this.#refused !== undefined || reply.refuse) return;
     if (++this.#quietTicks < QUIET_TICKS) return;
     this.#sendHead();
@@ -157,7 +157,7 @@ const isEnd = (event: TurnEvent<ClientName>): boolean =>
   event.type === "turn-fail" ||
   (event.type === "frame" && event.ends !== undefined);
 
-/** What a client is told whose answer could not be stored, or not yet. */
+/** Sent with an answer that could not be stored, or not yet. */
 const NOT_STORED = "patchbay-store: unconfirmed";
 const NOT_STORED_HEADERS = { "x-patchbay-store": "unconfirmed" };
 
@@ -204,14 +204,14 @@ class WholeDoor implements Door {
     const { dialect, turn, context, record } = this.#run;
     const answer = this.#folded.answer();
     if (answer.fault !== undefined) {
-      // What was complete is kept; the client is told of the failure alone.
+      // The complete parts are kept; the client receives only the failure.
       if (record !== undefined) dialect.writeAnswer(answer, turn, context);
       return this.#owner.refused(answer.fault);
     }
-    // An upstream that streamed anyway sent no body to forward: then the fold is the only one.
+    // An upstream may stream although a whole answer was asked for; then there is no body to forward.
     const whole = this.#whole?.forwardable === true ? this.#whole : undefined;
     const body = whole === undefined ? dialect.writeAnswer(answer, turn, context) : whole.data;
-    // Writing may have thrown, and then the answer is still to be ended.
+    // Set after writing: if that throws, the answer still has to be ended.
     this.#isOver = true;
     if (whole !== undefined) record?.forwarded(whole);
     const ending = this.#owner.stored();

@@ -15,21 +15,21 @@ import { mayShape } from "./rules.ts";
 import type { Chain, Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
 
-/** One call to one upstream, made ready: a turn has one or more. */
+/** One request to one upstream, ready to be sent: a turn has one or more. */
 export type Round = {
   readonly link: Link;
-  /** What the upstream can do with the link's model. */
+  /** Capabilities of the upstream with the link's model. */
   readonly profile: Profile;
   readonly plan: Plan;
   readonly prepared: Prepared;
-  /** Whether the gateway's rules for calls may change the answer. */
+  /** True if the gateway's rules for calls may change the answer. */
   readonly shaped: boolean;
   /** Same dialect on both sides and nothing to change: the upstream's frames go through untouched. */
   readonly straight: boolean;
-  /** Whether calls are looked for in the text of the answer. */
+  /** True if calls are looked for in the text of the answer. */
   readonly readsText: boolean;
   readonly decisions: readonly Decision[];
-  /** Whether it was sent references to what its upstream keeps. */
+  /** True if the request refers to an answer that the upstream keeps. */
   readonly refers: boolean;
 };
 
@@ -83,7 +83,7 @@ export function prepareRound(
   return round;
 }
 
-/** Throws where anything of the request would not arrive. */
+/** Throws a Fault if a part of the request would be lost. */
 export function requireWhole({ decisions }: Pick<Round, "decisions">): void {
   if (decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));
 }
@@ -101,7 +101,7 @@ const nothing: readonly TurnEvent<UpstreamName>[] = [
   { type: "turn-end", choice: 0, stop: "end" },
 ];
 
-/** What the gateway and the client ask of any upstream. */
+/** Settings of a turn for all its rounds. */
 export type Asking = {
   readonly rules: CallRules;
   /** The upstream that sealed reasoning of an earlier answer, if that is known. */
@@ -118,14 +118,14 @@ const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean
   textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
 
 /**
- * A whole body cannot be stopped within, and one of the chat dialect does not
- * say whether text stood before or behind a call: then the upstream is asked
- * for a stream, also where the client is not given one.
+ * A whole answer cannot be stopped in the middle, and in the chat dialect it does not show
+ * whether text came before or after a call. The upstream is asked for a stream then, also if the
+ * client wants a whole answer.
  */
 const mustStream = ({ stopAfter, suppressTail, output }: CallRules): boolean =>
   stopAfter || suppressTail || output === "obsidian-xml";
 
-/** The gateway has the last word on how many calls a model is asked for at once. */
+/** Asks for one call at a time, if the gateway's rules or the client want that. */
 function oneCallAtOnce(turn: Turn, { parallel }: CallRules, profile: Profile): Turn {
   if (turn.params.parallelCalls === false || turn.tools.length === 0) return turn;
   if (parallel === "unrequested" && profile.params.parallelCalls === null) return turn;

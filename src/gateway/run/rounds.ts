@@ -51,18 +51,18 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #at = 0;
   /** Set when the turn is ended from outside: no other upstream is asked. */
   #isHalted = false;
-  /** Something here threw; what the source still says is ignored. */
+  /** A stage or the door threw; later events of the source are ignored. */
   #hasCrashed = false;
   /** The source has ended or was stopped. */
   #isDrained = false;
-  /** The door was told the end, or hears no more. */
+  /** The door receives nothing more: the end was sent, or the client has left. */
   #isSilent = false;
   #isPaused = false;
 
-  /** True once the current round has said anything, and once its stages have ended. */
+  /** True once the current round has emitted an event, and once its stages have ended. */
   #hasBegun = false;
   #isRoundOver = false;
-  /** Characters that the current round has said, and the most it may say. */
+  /** Characters of the answer to the current round, and the most that it may have. */
   #length = 0;
   readonly #most: number;
   #fault: Fault | undefined;
@@ -134,7 +134,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     );
   }
 
-  /** Ends the turn with a failure, if it is not over. */
+  /** Ends the turn with a failure, if it has not ended. */
   cancel(fault: Fault): void {
     this.#isHalted = true;
     this.#breakOff(fault);
@@ -188,7 +188,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     if (fault !== undefined && this.#hasBegun) return this.#continue(fault);
     if (fault !== undefined) {
       if (run.round?.refers === true && isForgotten(fault)) {
-        // The upstream has forgotten what it kept: it is sent the whole conversation.
+        // The upstream no longer has the earlier answer: it is sent the whole conversation.
         run.referring = undefined;
         return this.#plan();
       }
@@ -324,7 +324,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     }
   }
 
-  /** Errors of a stage end this turn, and not the process whose socket happened to call it. */
+  /** An error of a stage ends this turn; it must not reach the socket's handler, which would end the process. */
   #crash(error: unknown): void {
     this.#hasCrashed = true;
     this.#breakOff(this.#run.faultOf(error));
@@ -353,7 +353,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     const run = this.#run;
     if (!this.#hasBegun) {
       this.#hasBegun = true;
-      // No other upstream is sent the same, so its text need not stay in memory.
+      // No other upstream will be sent this request, so its text need not stay in memory.
       dropSource(run.turn.body);
     }
     let shown = event as ClientEvent;
@@ -407,7 +407,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#door?.each(event);
   };
 
-  /** If a count is missing because the gateway stopped or joined upstreams, the client is told an estimate. */
+  /** Sends an estimate of the tokens if the gateway stopped an upstream before it counted, or joined several. */
   #tellEstimate(choice: number): void {
     const mayTell =
       this.#joined !== undefined || this.#continuation !== undefined || this.#limits !== undefined;
@@ -467,7 +467,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#flow?.stop();
   }
 
-  /** Fails the answer as if its upstream had; an answer that was over already is not spoiled. */
+  /** Fails the answer as if its upstream had failed; an answer that has ended stays as it is. */
   #spoil(fault: Fault): void {
     this.#stop();
     this.#isSilent = false;
@@ -476,7 +476,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#isSilent = true;
   }
 
-  /** The client has left; of an answer that is stored, what was complete is kept. */
+  /** The client has left. The complete parts of an answer that is stored are kept. */
   #left(why: "stalled" | undefined): void {
     if (this.#run.record === undefined) this.#stop();
     else {
@@ -487,7 +487,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     else this.#over("left", 499);
   }
 
-  /** Ends the turn with a failure of ours; if writing that throws, a reply under way just ends. */
+  /** Ends the turn with a failure of the gateway; if writing it throws, a reply under way just ends. */
   #breakOff(fault: Fault): void {
     if (this.#door === undefined) return;
     try {
@@ -503,7 +503,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   #fail(fault: Fault): void {
     const run = this.#run;
-    // Asked for before the client hears of the failure and may ask again. A lease that stays ends by itself.
+    // Released before the client sees the failure and may try again. A lease that stays expires.
     run.conversation?.release().catch(() => {});
     run.refuse(fault, run.headers());
     this.#over("failed", fault.status, fault);
@@ -528,7 +528,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   #over(outcome: Outcome, status: number, fault = this.#run.fault): void {
     if (!this.#run.state.running.remove(this)) return;
-    // That a client has left is its outcome, and no failure.
+    // A turn whose client left has that as its outcome, and no failure.
     finishRun(this.#run, outcome, status, outcome === "left" ? undefined : fault);
     this.#span?.end();
   }

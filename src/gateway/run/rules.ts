@@ -12,7 +12,7 @@ export const outputModes: ReadonlyMap<string, OutputMode> = new Map([
   ["obsidian", "obsidian-xml"],
 ]);
 
-/** What a configuration asks of calls. Stopping after the first asks for stopping at all. */
+/** The rules for calls of a configuration. `stop_after_mode: first` implies `stop_after`. */
 export const callRules = ({ tools }: Config): CallRules => ({
   output: tools.output,
   delimiter: tools.block_delimiter,
@@ -27,9 +27,8 @@ export const callRules = ({ tools }: Config): CallRules => ({
 });
 
 /**
- * Whether calls are shown without the text beside them. A stream has shown its
- * text before it knows of calls, and where the two are items of their own each
- * is shown for itself.
+ * True if calls are sent without the text beside them: in a whole answer of a dialect whose calls
+ * are fields of a message. A stream has sent its text before the calls come.
  */
 export const leavesOutText = ({ output }: CallRules, { stream, traits }: Turn): boolean =>
   output === "openai-json" && !stream && traits.callsInMessage;

@@ -58,7 +58,7 @@ const MAX_CALLS = 64;
 /** Characters of a listed name: names are the words of clients and models, of any length. */
 const MAX_NAME = 128;
 
-/** What decides about a turn beside its request. */
+/** The dialect, the route and the options of a turn. */
 type Deciding = {
   readonly dialect: DoorDialect;
   readonly route: ModelRoute;
@@ -66,8 +66,8 @@ type Deciding = {
 };
 
 /**
- * One turn, from its admission to its record: made when its request has been read, filled in
- * place while it runs, and read by all that tells of it. It imports nothing of the walk.
+ * One turn, from its admission to its record: made when its request has been read, and filled in
+ * place while it runs. Log line, metrics, console and store are views of it.
  */
 export class Run implements AttemptWatch {
   readonly state: GatewayState;
@@ -104,14 +104,14 @@ export class Run implements AttemptWatch {
   /** False: the turn is planned and stored, and no upstream is asked. */
   generates = true;
   span: TurnSpan | undefined;
-  /** What folding the tools came to; undefined if they could not be folded. */
+  /** Counts of folded tools; undefined if they could not be folded. */
   disclosure: DisclosureFigures | undefined;
   /** Answers with an error; only while the client has been sent nothing. */
   refuse: RequestContext["refuse"];
 
   /** The round that was planned last. */
   round: Round | undefined;
-  /** How many rounds were opened. */
+  /** Rounds opened so far. */
   rounds = 0;
   readonly usage: UsageMeter;
   /** The start of the answer in the upstream's words. */
@@ -129,10 +129,10 @@ export class Run implements AttemptWatch {
   readonly #repairs: Decision[] = [];
   #unlistedRepairs = 0;
 
-  /** What is gathered of the answer for the store, where it is stored. */
+  /** Gathers the answer for the store, if it is stored. */
   record: AnswerRecord | undefined;
   thoughts: ThoughtKeeper | undefined;
-  /** Folds what the client is told, for threads and completions. */
+  /** Folds the events that the client receives, for threads and completions. */
   told: ReturnType<typeof folding<ClientName>> | undefined;
   isSaved = false;
   #ownId: string | undefined;
@@ -200,7 +200,7 @@ export class Run implements AttemptWatch {
     return "completed";
   }
 
-  /** What had to be done to the answer. */
+  /** Repairs of the answer. */
   get repairs(): readonly Decision[] {
     return this.#unlistedRepairs === 0
       ? this.#repairs
@@ -225,7 +225,7 @@ export class Run implements AttemptWatch {
     return Object.assign(headers, dialect.rateLimitHeaders(limits.view(), now));
   }
 
-  /** What the writers of the dialect are given. */
+  /** The context of the dialect's writers. */
   get context(): WriteContext {
     if (this.#context !== undefined) return this.#context;
     const { state, record } = this;
@@ -347,7 +347,7 @@ export class Run implements AttemptWatch {
     if (bus.followsSteps) bus.report({ type: "step", requestId: this.requestId, step, ms });
   }
 
-  /** Counts an event that the client is told. */
+  /** Counts an event that the client receives. */
   count(event: TurnEvent<ClientName>): void {
     switch (event.type) {
       case "call-delta": {

@@ -4,7 +4,7 @@ import type { Clock } from "../../turn/clock.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { DialectName } from "../../turn/turn.ts";
 
-/** What can be said of a turn under way. It holds no content. */
+/** A turn under way as operators see it. It holds no content. */
 export type RunningTurnView = {
   readonly requestId: string;
   readonly tenant: Tenant;
@@ -13,16 +13,15 @@ export type RunningTurnView = {
   /** `upstream/model`, as asked for there. */
   readonly upstream: string;
   readonly stream: boolean;
-  /** How many times an upstream was asked so far. */
   readonly rounds: number;
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
   readonly agent?: AgentName | undefined;
   readonly run?: string | undefined;
   readonly step: TurnStep;
-  /** What became of its tools; empty before it is planned. */
+  /** Counts of the verdicts on its tools; empty before it is planned. */
   readonly plan: string;
-  /** How long it has run. */
+  /** Milliseconds since its start. */
   readonly ms: number;
   /** Calls that have begun. */
   readonly calls: number;
@@ -32,20 +31,19 @@ export type RunningTurnView = {
 
 /** A turn under way. */
 export type RunningTurn = {
-  /** None for a request that still waits to become a turn. */
+  /** Left out for a request that is not a turn yet. */
   view?(): RunningTurnView;
-  /** Ends it honestly: the client is told that the gateway stops. */
+  /** Ends it with a failure that says that the gateway stops. */
   halt(): void;
-  /** Called at even times while it runs. */
+  /** Called at regular intervals while it runs. */
   tick?(): void;
   /** Its place in the list. */
   place: number;
 };
 
 /**
- * The turns under way. An array and not a Set: a Set that gains and loses a
- * member with every request leaves behind tables that keep each other, and all
- * their members, from the young generation's collector.
+ * The turns under way. An array and not a Set: the tables of a Set that gains and loses a member
+ * with every request keep all their members out of reach of the young generation's collector.
  */
 export class RunningTurns {
   readonly #turns: RunningTurn[] = [];
@@ -72,7 +70,7 @@ export class RunningTurns {
     if (!this.#isTimed) this.#time();
   }
 
-  /** One timer for all turns: one for each, set again with every word, would cost more than the words. */
+  /** One timer for all turns: a timer for each would be set again with every write. */
   #time(): void {
     if (this.#clock === undefined || this.#tickMs === 0) return;
     this.#isTimed = true;
@@ -85,7 +83,7 @@ export class RunningTurns {
     if (this.#turns.length > 0) this.#time();
   }
 
-  /** False if it was not there any more. */
+  /** Returns false if it was removed before. */
   remove(turn: RunningTurn): boolean {
     if (this.#turns[turn.place] !== turn) return false;
     const last = this.#turns.pop();

@@ -11,7 +11,7 @@ import { disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
 import type { GatewayState } from "../state.ts";
 import { type Users, usersOf } from "../upstreams.ts";
 
-/** How long a list of models is used, and how long a listing waits for one upstream. */
+/** Milliseconds for which a list of models is used, and for which a listing waits for one upstream. */
 const FRESH_MS = 300_000;
 const MAX_WAIT_MS = 5_000;
 
@@ -29,8 +29,8 @@ export type ListedModel = { readonly id: string; readonly owner: string };
 
 /**
  * Every name a client may ask for: the names under `models`, then `upstream/model` from the list
- * of each upstream. Many programs take the first name. The embedded demo comes last under its
- * configured names, and lists models of its own only if there is no other upstream.
+ * of each upstream. Many programs take the first name. The configured names of the embedded demo
+ * come last; its own models are listed only if there is no other upstream.
  */
 export async function listModels(
   config: Config,
@@ -119,7 +119,7 @@ const inTime = ({ at, names }: ModelList, clock: Clock): Promise<readonly string
 export type Link = {
   readonly upstream: Upstream;
   readonly model: string;
-  /** What the upstream can do with this model. */
+  /** Capabilities of the upstream with this model. */
   readonly profile: Profile;
   /** `upstream/model`: how configuration, headers and log write it. */
   readonly name: string;
@@ -155,7 +155,7 @@ const headerText = (text: string): string =>
 
 export type Chain = readonly [Link, ...Link[]];
 
-/** What one configuration makes of a model name, for all turns that ask for it. */
+/** The route of a model name in one configuration, shared by all turns that ask for it. */
 export type ModelRoute = {
   readonly chain: Chain;
   readonly profiles: readonly Profile[];
@@ -204,9 +204,9 @@ export function routeFor(
 }
 
 /**
- * Where a model of this name is to be had, best first: as `models` says; at the upstream that is
- * named before a slash; as `"*"` says; without a `"*"`, at the upstream that lists the model, or
- * else at one whose provider's models have such names.
+ * The upstreams of a model name, best first: those of `models`; the upstream named before a
+ * slash; those of `"*"`; without a `"*"`, the upstream that lists the model, or else one whose
+ * provider's models have such names.
  */
 export function selectChain(
   name: string,
@@ -219,7 +219,7 @@ export function selectChain(
   return [first, ...rest];
 }
 
-/** Settles when the lists of the upstreams are there; undefined if they are, or do not decide this name. */
+/** Settles when the lists of the upstreams have arrived; undefined if they are not needed for this name. */
 export function listsFor(
   name: unknown,
   state: Models & Pick<GatewayState, "clock">,

@@ -57,26 +57,26 @@ export function roundStages(
   return stages;
 }
 
-/** How long a call that looks complete must be silent before a stop may count on it. */
+/** Milliseconds of silence after which a stop may treat a call that looks complete as complete. */
 const QUIET_MS = 100;
 
 /**
- * Whether anybody waits for the end of a call: a rule, or a client whose dialect
- * tells it, where the upstream's has no word for it.
+ * True if a rule, or the client's dialect, needs the end of each call, and the upstream's dialect
+ * does not send it.
  */
 function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
   const { dedup: leavesOut, stopAfter, output } = rules;
   if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
   if (plan.verdicts.length === 0) return false;
-  // An upstream without a dialect of ours tells the end of each call by itself.
+  // An upstream that speaks no dialect ends each of its calls.
   const isTold = link.upstream.traits?.endsCalls ?? true;
   return plan.asked.stream && plan.asked.traits.endsCalls && !isTold;
 }
 
 /**
- * The gateway's rules for the calls of a turn, each choice for itself; nothing
- * where none of them can change it. A stop counts the calls that the model makes,
- * repeated or not; the cap, those that the client is given.
+ * The gateway's rules for the calls of a turn, for each choice apart; undefined if none of them
+ * can change the answer. A stop counts the calls that the model makes, repeated or not; the cap
+ * counts those that the client receives.
  */
 export function ruleStages(run: Run, clock: Time): PerChoice<ClientName> | undefined {
   const { rules, figures, leftOut, report, turn } = run;
@@ -109,11 +109,11 @@ const endingOf =
     return fields === undefined ? undefined : { dialect, fields };
   };
 
-/** More than any API takes; each is looked for in every character of an answer. */
+/** More than any API takes; every character of an answer is compared with each. */
 const MOST_SEQUENCES = 64;
 const none: readonly string[] = [];
 
-/** The sequences of a turn that the gateway has to see to for one place where its model is to be had. */
+/** The stop sequences of a turn that an upstream does not take, so that the gateway stops at them. */
 function sequencesFor({ params }: Turn, { upstream, profile }: Link): readonly string[] {
   const { stop = none } = params;
   if (stop.length === 0) return none;

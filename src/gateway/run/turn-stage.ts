@@ -9,24 +9,24 @@ import { folding } from "../../stream/fold.ts";
 type Event = TurnEvent<ClientName>;
 
 /**
- * A step of one turn between the restored answer and the gateway's rules for
- * calls. It sees every round of the turn; `end` tells it that a round is over.
- * With `ask` and `continues` it asks the upstream more than once in one turn,
- * such as to answer a call itself: what it does not emit, the client never sees.
+ * A stage of one turn between the restored answer and the gateway's rules for calls. It receives
+ * the events of every round; `end` is called when a round has ended. With `ask` and `continues`
+ * it asks the upstream more than once in one turn, for example to answer a call itself. The
+ * client receives only the events that it emits.
  */
 export type TurnStage = Stage<Event, Event> & {
   /** The turn as the next round asks it of an upstream with this profile; `own` is the client's. */
   ask?(profile: Profile, own: Turn): Turn;
   /** The plan of what it asks, in the words of the client's own request. */
   amend?(plan: Plan): Plan;
-  /** Asked when a round has ended without failure: whether there is another round. */
+  /** Called when a round has ended without failure; true: another round follows. */
   continues?(): boolean;
 };
 
-/** Makes the stage of one turn, or none where the turn needs none. */
+/** Makes the stage of one turn; undefined if the turn needs none. */
 export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
 
-/** The stages of one turn as one: requests pass them from the last to the first, answers from the first to the last. */
+/** Joins the stages of one turn: requests pass from the last to the first, answers from the first to the last. */
 export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined {
   const [first, ...rest] = stages;
   if (first === undefined || rest.length === 0) return first;
@@ -41,20 +41,20 @@ export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined 
     joined.amend = (plan) => stages.reduce((so, stage) => stage.amend?.(so) ?? so, plan);
   const continuing = stages.filter((stage) => stage.continues !== undefined);
   if (continuing.length > 0)
-    // Each of them must hear that the round is over.
+    // Each of them is called, also after one has asked for another round.
     joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
   return joined;
 }
 
 const same: Stage<Event, Event> = { each: (event, emit) => emit(event) };
 
-/** How often an answer is taken up again: a provider pauses after some ten steps of its own. */
+/** Rounds that continue a paused answer: a provider pauses after about ten steps. */
 const MOST = 5;
 
 /**
- * Takes up an answer that the provider has paused, in a further round: what it
- * said is sent back as it is, with nothing behind it. Clients of the upstream's
- * own dialect do so themselves; only tools that the provider runs cause a pause.
+ * Continues an answer that the provider has paused by another round, whose request ends with the
+ * answer so far. Clients of the upstream's own dialect do so themselves; only tools that the
+ * provider runs cause a pause.
  */
 export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnStage | undefined {
   if (!pausing.some((dialect) => dialect !== turn.dialect)) return undefined;
@@ -79,7 +79,7 @@ export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnSt
   };
 }
 
-/** The conversation with what the model has said so far, which the client finds behind its own last message. */
+/** The conversation with the answer so far; its items have the place of the last message. */
 function behind({ items, places }: Turn, said: readonly Item[]): Pick<Turn, "items" | "places"> {
   const last = places?.at(-1) ?? 0;
   return {

@@ -10,20 +10,19 @@ import type { Round } from "./round.ts";
 type Metered = { readonly turn: Turn; readonly round: Round | undefined };
 
 /**
- * An upstream that is stopped, cut off or left by its client in mid-answer tells
- * no count or only an early one, and some never count: all that was sent and said
- * is used all the same. A call that its upstream refused used nothing.
+ * An upstream that is stopped in mid-answer reports no count or only an early one, and some never
+ * report one: the rest is estimated. A request that its upstream refused used nothing.
  */
 export class UsageMeter {
   readonly #run: Metered;
   /** The calls before the current one. */
   #before: Usage | undefined;
-  /** As the upstream of the current call counted last, and how much it had said by then. */
+  /** The last count of the current upstream, and the characters that it had sent by then. */
   #counted: Usage | undefined;
   #charsCounted = 0;
   /** Characters that its model has written. */
   #chars = 0;
-  /** True once the current call has said anything. */
+  /** True once the current upstream has sent an event. */
   isAnswered = false;
   #isRefused = false;
   #estimatedInput: number | undefined;
@@ -32,7 +31,7 @@ export class UsageMeter {
     this.#run = run;
   }
 
-  /** Counts an event as the upstream said it; frames only repeat what other events say. */
+  /** Counts an event of the upstream. Frames are left out: other events have their content. */
   hear(event: TurnEvent<AnyName>): void {
     // By type, the commonest first: every delta of a stream comes here.
     switch (event.type) {
@@ -66,12 +65,12 @@ export class UsageMeter {
     this.isAnswered = this.#isRefused = false;
   }
 
-  /** What the calls before the current one used. */
+  /** Tokens of the upstream calls before the current one. */
   get before(): Usage | undefined {
     return this.#before;
   }
 
-  /** What the current call has used so far. */
+  /** Tokens of the current upstream call so far. */
   get current(): Usage | undefined {
     if (this.#isRefused) return undefined;
     if (this.#counted !== undefined && this.#charsCounted === this.#chars) return this.#counted;
@@ -82,7 +81,7 @@ export class UsageMeter {
     return { ...counted, output: output + more, total: total + more, estimated: true };
   }
 
-  /** What all calls have used so far. */
+  /** Tokens of all upstream calls so far. */
   get total(): Usage | undefined {
     const { current } = this;
     if (this.#before === undefined || current === undefined) return current ?? this.#before;
@@ -94,7 +93,7 @@ export class UsageMeter {
     return { input, output: 0, total: input, estimated: true };
   }
 
-  /** An upstream that keeps what the request refers to reads all of that too. */
+  /** An upstream that was sent a reference to an earlier answer reads that answer too. */
   #countInput(): number {
     const { round, turn } = this.#run;
     return round?.refers === false ? inputTokens(round.plan.turn) : inputTokens(turn);
