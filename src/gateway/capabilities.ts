@@ -10,7 +10,7 @@ import type {
 } from "../turn/profile.ts";
 import { extendProfile } from "../profiles/extend.ts";
 
-/** What configuration may override: all but who the profile is. */
+/** Fields of a profile that configuration may override: all but its identity. */
 type Overridable = Omit<Profile, "name" | "provider" | "dialect" | "models">;
 
 const kind = z.enum(["native", "degrade", "ignore", "refuse"]);
@@ -154,11 +154,11 @@ export const overrideProfile = (profile: Profile, overrides: Capabilities | unde
   overrides === undefined ? profile : extendProfile(profile, overrides);
 
 function isCharacterClass(chars: string): boolean {
-  // A bracket would end the set, and what is behind it would be any pattern.
+  // A bracket would end the set, and the rest would be a pattern.
   if (!/^(?:[^[\]\\]|\\.)+$/s.test(chars)) return false;
   try {
     return new RegExp(`^[${chars}]*$`, "u").test("");
   } catch {
-    return false; // The question was whether it is one.
+    return false; // Not a character class.
   }
 }

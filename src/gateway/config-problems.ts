@@ -7,7 +7,6 @@ import type { Fields } from "../turn/turn.ts";
 import type { UpstreamEntry } from "../dialects/registry.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 
-/** Reads `server.keys`: keys, and the names of their tenants. */
 const TENANT_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 const namedKey = z.strictObject({
@@ -35,7 +34,7 @@ export const keysSchema = z
   .default([])
   .transform((keys) => keys.filter((key): key is ServerKey => isGiven(key)));
 
-/** Whether several tenants share the upstreams, whose keys do not tell them apart. */
+/** True if several tenants share the upstreams: an upstream sees one key and cannot tell them apart. */
 export const haveSeveralTenants = memoizeByIdentity(
   (keys: readonly ServerKey[]): boolean =>
     new Set(keys.map((key) => (typeof key === "string" ? key : key.name))).size > 1,
@@ -78,7 +77,7 @@ export function findProblems(
   return [...problems, ...unnameable(raw, []), ...crossProblems(raw, given)];
 }
 
-/** What a schema has against a value, with the keys that may stand where a wrong one does. */
+/** Problems of a value under a schema. Those of a wrong key list the keys that are allowed there. */
 export function schemaProblems(value: unknown, schema: z.ZodType): Problem[] {
   const parsed = schema.safeParse(value, { reportInput: true });
   if (parsed.success) return [];
@@ -89,7 +88,7 @@ export function schemaProblems(value: unknown, schema: z.ZodType): Problem[] {
     .filter(({ path }) => path.at(-1) !== UNNAMEABLE);
 }
 
-/** The one key that JavaScript takes for something else: what stands under it would be lost on the way. */
+/** The key that sets the prototype of a JavaScript object: its value would be lost. */
 function unnameable(value: unknown, path: Path): Problem[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
@@ -141,14 +140,14 @@ function meantDialect(upstream: Fields, dialectNames: readonly string[]): string
   return overHttp.some((key) => key in upstream) ? dialectNames[0] : undefined;
 }
 
-/** Keys of an upstream that stand where its name should. */
+/** Adds a hint to the problem of an upstream's key in the place of the upstream's name. */
 function hinted({ path, message }: Problem, value: unknown): Problem {
   const isStray = path.length === 2 && path[0] === "upstreams";
   if (!isStray || typeof valueAt(value, path) !== "string") return { path, message };
   return { path, message: `${message}; give the upstream a name, and put its keys under that` };
 }
 
-/** The keys that may stand at a path, read from the schema in JSON form. */
+/** The keys that are allowed at a path, read from the schema in JSON form. */
 function keysAt(shape: Fields, value: unknown, path: Path): string[] {
   let shapes = alternatives(shape, value);
   let here = value;
@@ -193,7 +192,7 @@ function keysOf(shape: Fields): string[] {
   return isFields(names) && Array.isArray(names.enum) ? names.enum.map(String) : [];
 }
 
-/** What no single key shows: names that must fit each other. Works on whatever is there. */
+/** Problems between keys: names that must fit each other. Takes an invalid configuration too. */
 function crossProblems(raw: unknown, given: readonly string[]): Problem[] {
   if (!isFields(raw)) return [];
   const configured = isFields(raw.upstreams) ? Object.keys(raw.upstreams) : [];
@@ -245,11 +244,9 @@ function valueAt(value: unknown, path: Path): unknown {
   return here;
 }
 
-/** Schemas of the configuration fields that HTTP upstreams share. */
-// What goes out with every request to an upstream is checked when it is
-// configured: a request could only fail, or leave out what cannot be sent.
+// Addresses, keys and headers are checked here, since a request could only fail with wrong ones.
 
-/** Where an upstream is, up to and without the route of its dialect, whichever that is. */
+/** The address of an upstream, without the route of its dialect. */
 export function baseUrlFor(dialects: readonly UpstreamEntry[]) {
   const line = { model: "", stream: false };
   const routes = dialects.map(({ upstream }) => upstream.path(line));
@@ -277,15 +274,15 @@ const NO_NAME = "is no name of a header; use letters, digits and `-`";
 const UNSENDABLE =
   "holds a character that a header cannot carry; look for line breaks and signs that do not show";
 
-/** Optional, and empty means not given: that is how `${NAME:-}` says it. */
+/** Optional. An empty text counts as left out, since `${NAME:-}` leaves one. */
 export const apiKey = z
   .string()
-  // Keys are pasted and read from files, and their line end is taken off when they are sent.
+  // A key read from a file ends with a line break, which is removed when it is sent.
   .refine((key) => VALUE.test(key.trim()), { error: UNSENDABLE })
   .optional()
   .transform((key) => (key === "" ? undefined : key));
 
-/** Each is looked at by itself: a record that zod finds flawed is asked nothing more. */
+/** Checks each header apart, because zod stops at the first check of a record that fails. */
 export const headers = z
   .record(z.string(), z.unknown())
   .superRefine((configured, context) => {

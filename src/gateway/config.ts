@@ -12,17 +12,17 @@ import { pricesSchema } from "./run/prices.ts";
 
 const quota = z.int().positive().optional();
 
-/** What one tenant may take; what is not named is not limited. */
+/** Limits of one tenant; a field that is left out sets no limit. */
 const limitsSchema = z.strictObject({
   requests_per_minute: quota,
-  /** Of input and output, as upstreams quota them. */
+  /** Input and output tokens together. */
   tokens_per_minute: quota,
   concurrent_turns: quota,
-  /** Bytes of the requests of all turns under way, with what they refer to. */
+  /** Bytes of the requests of all turns under way, including the stored items they refer to. */
   bytes_in_flight: quota,
 });
 
-/** `limits`: for every tenant, and in its place for those that are named. */
+/** `limits`: the default for every tenant, and other limits for named tenants. */
 export const tenantLimitsSchema = z.strictObject({
   default: limitsSchema.prefault({}),
   tenants: z.record(z.string(), limitsSchema).default({}),
@@ -33,13 +33,13 @@ export type LimitsConfig = z.output<typeof tenantLimitsSchema>;
 
 const MEGABYTE = 1024 * 1024;
 
-/** `recording`: what is written of a turn that is recorded, where, and how much of it is kept. */
+/** `recording`: content, folder and retention of recorded turns. */
 const recordingSchema = z.strictObject({
   /** `masked`: placeholders of the same size replace texts. `full`: only secrets are masked. */
   content: z.enum(["masked", "full"]).default("masked"),
   /** Also masks the names of tools. */
   names: z.enum(["kept", "masked"]).default("kept"),
-  /** Where the bundles are; default: `recordings` in the user's state directory. */
+  /** Folder of the bundles; default: `recordings` in the user's state directory. */
   folder: z
     .string()
     .optional()
@@ -62,23 +62,23 @@ export type RecordingSettings = z.output<typeof recordingSchema>;
 
 const text = z.string().min(1);
 const count = z.int().nonnegative();
-/** Optional, and empty means not given: that is how `${NAME:-}` says it. */
+/** Optional. An empty text counts as left out, since `${NAME:-}` leaves one. */
 const maybe = z
   .string()
   .optional()
   .transform((value) => (value === "" ? undefined : value));
 
-/** What every upstream has, whatever it speaks. */
+/** Fields of every upstream. */
 const common = {
   /** A named capability profile; default: the generic one of the dialect. */
   profile: text.optional(),
   capabilities: capabilitiesSchema.optional(),
-  /** The models it is known to have, where it does not list them itself. */
+  /** Models of an upstream that does not list them itself. */
   models: z.array(text).default([]),
 };
 
 const timeouts = z.strictObject({
-  /** All in milliseconds. */
+  /** Milliseconds, like the others. */
   connect: z.int().positive().default(10_000),
   queue: z.int().positive().default(30_000),
   headers: z.int().positive().default(300_000),
@@ -92,9 +92,9 @@ const httpUpstream = ({ upstreams }: DialectRegistry) =>
     api_key: apiKey,
     headers: headers.default({}),
     timeouts: timeouts.prefault({}),
-    /** How often a request is tried again before its first event. */
+    /** Retries of a request that failed before its first event. */
     retries: count.max(10).default(2),
-    /** How many connections it may hold at once. */
+    /** The most connections at once. */
     connections: z.int().positive().default(256),
     ...common,
   });
@@ -106,24 +106,24 @@ const codexUpstream = z.strictObject({
   /** The child's CODEX_HOME. */
   home: text.default("./.patchbay/codex"),
   processes: z.int().positive().max(64).default(1),
-  /** How many turns a process carries at once; a core is busy with far fewer. */
+  /** The most turns of one process at once; far fewer keep a core busy. */
   seats: z.int().positive().max(1_000).default(32),
-  /** How many turns may wait for a seat; others are refused. */
+  /** The most turns that wait for a seat; more are refused. */
   queue: count.max(100_000).default(1_000),
-  /** Where Codex itself finds its model; default: its own sign-in. */
+  /** Address of the model that Codex uses; default: its own sign-in. */
   base_url: baseUrlFor(builtinDialects.upstreams).optional(),
   api_key: apiKey,
   timeouts: timeouts.prefault({}),
-  /** How long a thread is kept for the results of its calls; 0: every request starts a fresh one. */
+  /** Milliseconds for which a thread waits for the results of its calls; 0: every request starts a new one. */
   park_ms: count.max(3_600_000).default(600_000),
-  /** How many threads are kept so; each costs some megabytes. */
+  /** The most threads that wait; each takes a few megabytes. */
   parked: count.max(10_000).default(64),
   ...common,
 });
 
 const scriptedUpstream = z.strictObject({
   dialect: z.literal("scripted"),
-  /** A file, or the script itself; without one it is the demo. */
+  /** A file, or the script itself; left out: the demo. */
   script: z.union([text, z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
   ...common,
 });
@@ -153,39 +153,39 @@ const countsSchema = z.strictObject({
 const serverSchema = z.strictObject({
   host: text.default("127.0.0.1"),
   port: count.max(65_535).default(11_435),
-  /** Who may enter. None: anyone, so only loopback may be bound. */
+  /** Keys of clients. Without keys any client may enter, and the gateway only binds loopback. */
   keys: keysSchema,
-  /** Whose pages may use it in a browser, beside those of this machine; `*`: anybody's. */
+  /** Origins of pages that may use it in a browser, beside pages of this machine; `*`: any page. */
   origins: z.array(origin).default([]),
   /** Bytes. */
   body_limit: z.int().positive().default(33_554_432),
-  /** What a request body may be made of, by what is counted. */
+  /** The most parts of each kind in a request body. */
   counts: countsSchema.prefault({}),
-  /** Whether the Responses API is also served over WebSockets. */
+  /** Also serves the Responses API over WebSockets. */
   websocket: z.boolean().default(true),
   /** Bytes of all bodies that are arriving or being unpacked; without it, eight times `body_limit`. */
   bodies_limit: z.int().positive().optional(),
   /** Bytes of memory that the requests of turns under way may hold, as estimated; without it, half of the heap. */
   turns_limit: z.int().positive().optional(),
-  /** Characters that an answer may have in all that it is made of. */
+  /** The most characters of an answer. */
   answer_limit: z.int().positive().default(16_777_216),
-  /** How long a client may read nothing of an answer that waits for it. */
+  /** Milliseconds after which a client that reads nothing of a waiting answer is cut off. */
   stall_timeout_ms: z.int().positive().default(60_000),
-  /** How long a stream may be silent before a keep-alive is written to it; 0: none is. */
+  /** Milliseconds of silence after which a keep-alive is written to a stream; 0: never. */
   keepalive_ms: count.default(15_000),
-  /** Work on one request that holds the event loop longer than this is counted and logged. */
+  /** Work on one request that holds the event loop for more milliseconds is counted and logged. */
   block_budget_ms: z.int().positive().default(100),
-  /** How long a stop waits for the turns under way. */
+  /** Milliseconds for which a stop waits for the turns under way. */
   shutdown_grace_ms: count.default(25_000),
 });
 
 const toolsSchema = z.strictObject({
   strict: z.boolean().default(false),
-  /** Whether and how long lists of tools are folded. */
+  /** Strategy for long lists of tools. */
   disclosure: disclosureSchema.default("fit"),
-  /** How calls are shown; without it an answer is shown as the model gave it. */
+  /** Form of calls in answers; left out: as the model gave them. */
   output: z.enum(["openai-json", "obsidian-xml"]).optional(),
-  /** Whether `<use_tool>` in a model's text is a call; without it, as its profile says. */
+  /** Treats `<use_tool>` in a model's text as a call; left out: as its profile says. */
   text_calls: z.boolean().optional(),
   block_max: count.default(0),
   block_dedup: z.boolean().default(false),
@@ -205,7 +205,7 @@ const databaseUrl = text.refine(
 );
 
 const retention = {
-  /** Bytes; without it, as much as is usual for the kind. */
+  /** Bytes; the default depends on the kind. */
   max_bytes: z.int().positive().optional(),
   max_age_days: z.number().positive().optional(),
 };
@@ -226,18 +226,18 @@ const withStoreKind = (raw: unknown): unknown =>
   isFields(raw) && typeof raw.store === "string" ? { ...raw, store: { kind: raw.store } } : raw;
 
 const telemetrySchema = z.strictObject({
-  /** A file that gets one NDJSON line of token counts for each turn. */
+  /** A file with one NDJSON line of token counts for each turn. */
   usage_log: maybe,
-  /** A file that gets one NDJSON line for each event of a turn. */
+  /** A file with one NDJSON line for each event of a turn. */
   event_log: maybe,
-  /** Whether logs hold the sentence of an upstream that failed, and not only its code: it may quote the request. */
+  /** Logs the message of an upstream that failed, and not only its code. The message may quote the request. */
   upstream_messages: z.boolean().default(false),
-  /** Which turns are written to files of their own, with what passed on both sides. */
+  /** Turns that are recorded: each in its own file, with the bytes of both sides. */
   recording: z.enum(["off", "failures", "all"]).default("off"),
 });
 
 const consoleSchema = z.strictObject({
-  /** How many turns that are over can be looked at; 0: none. They take 16 MB at most. */
+  /** The most finished turns that are kept for operators; 0: none. They take 16 MB at most. */
   keep: count.max(20_000).default(2_000),
 });
 
@@ -245,13 +245,13 @@ const upstreamsSchema = (dialects: DialectRegistry) =>
   z.record(z.string(), upstreamSchema(dialects)).default({});
 
 /**
- * The whole configuration. What parses is complete, and parses again to itself:
- * a library user may pass either form.
+ * The whole configuration. The parsed form is complete and parses to itself, so a library user
+ * may pass either form.
  */
 export const configSchema = z.strictObject({
   server: serverSchema.prefault({}),
   upstreams: upstreamsSchema(builtinDialects),
-  /** What clients ask for -> `upstream/model`, tried in order. */
+  /** Names that clients ask for -> `upstream/model`, tried in order. */
   models: z
     .record(
       z.string(),
@@ -266,13 +266,13 @@ export const configSchema = z.strictObject({
   tools: toolsSchema.prefault({}),
   store: storeSchema.prefault({ kind: "memory" }),
   telemetry: telemetrySchema.prefault({}),
-  /** How turns are recorded, where they are. */
+  /** Settings of recorded turns. */
   recording: recordingSchema.prefault({}),
-  /** What tokens cost, by `upstream/model` or by a name in `models`. */
+  /** Prices of tokens, by `upstream/model` or by a name in `models`. */
   prices: pricesSchema,
-  /** What operators can see of turns. */
+  /** Settings of the operators' console. */
   console: consoleSchema.prefault({}),
-  /** What tenants may take by the minute and at once. */
+  /** Limits of tenants by the minute and at once. */
   limits: tenantLimitsSchema.prefault({}),
 });
 
@@ -284,12 +284,12 @@ export type ConfigInput = Omit<z.input<typeof configSchema>, "store"> & {
 export type UpstreamConfig = Config["upstreams"][string];
 export type HttpUpstreamConfig = z.output<ReturnType<typeof httpUpstream>>;
 
-/** Whether an upstream speaks a dialect over HTTP: the others are named in their schemas. */
+/** True if an upstream speaks a dialect over HTTP. */
 export const isHttpUpstream = (config: UpstreamConfig): config is HttpUpstreamConfig =>
   config.dialect !== codexUpstream.shape.dialect.value &&
   config.dialect !== scriptedUpstream.shape.dialect.value;
 
-/** All dialects that an upstream may be said to speak. */
+/** All values of an upstream's `dialect`. */
 const dialectNames = ({ upstreams }: DialectRegistry): readonly string[] => [
   ...upstreams.map(({ name }) => name),
   codexUpstream.shape.dialect.value,
@@ -323,7 +323,7 @@ export function checkConfig(raw: unknown, extensions: ConfigExtensions = {}): Ch
   return { ok: true, config: schema.parse(whole) };
 }
 
-/** The same for those who would rather have a Fault. */
+/** Checks a configuration; throws a Fault that lists all problems. */
 export function parseConfig(raw: unknown, extensions: ConfigExtensions = {}): Config {
   const checked = checkConfig(raw, extensions);
   if (checked.ok) return checked.config;
@@ -331,7 +331,7 @@ export function parseConfig(raw: unknown, extensions: ConfigExtensions = {}): Co
   throw new Fault("config.invalid", `The configuration has problems:\n${lines.join("\n")}`);
 }
 
-/** Nothing said about upstreams: the embedded demo answers. */
+/** A configuration without `upstreams` gets the embedded demo. */
 function withDemo(raw: unknown): unknown {
   if (!isFields(raw) || "upstreams" in raw) return raw;
   return { models: { "*": "demo/demo" }, ...raw, upstreams: { demo: { dialect: "scripted" } } };

@@ -81,7 +81,7 @@ export type Gateway = {
   readonly bodyBudget: ByteBudget;
   /** Bounds the characters that all WebSockets remember. */
   readonly sessionBudget: ByteBudget;
-  /** How long a client may read nothing of a waiting answer. */
+  /** Milliseconds after which a client that reads nothing of a waiting answer is cut off. */
   readonly stallMs: number;
   /** The default grace of `close`. */
   readonly graceMs: number;
@@ -95,7 +95,7 @@ type SocketRequest = Pick<Exchange, "method" | "path" | "headers" | "foreign">;
 
 /** The largest bodies that fit into `server.bodies_limit` if it is not set. */
 const BODIES = 8;
-/** How long `close` waits until the events of background answers are stored. */
+/** Milliseconds for which `close` waits until the events of background answers are stored. */
 const SAVE_EVENTS_MS = 5000;
 
 /** A gateway for a checked configuration. It listens nowhere: a host gives it exchanges. */
@@ -120,7 +120,7 @@ export function openGateway(config: Config, platform: Platform): Gateway {
     live.isStopping = true;
     const { running, background, clock } = live.state;
     await until(clock, () => running.size === 0, clock.now() + graceMs);
-    // Turns that outlast the grace end with a failure that says so.
+    // Turns that outlast the grace end with the failure `gateway.stopping`.
     running.haltAll();
     await until(clock, () => background.size === 0, clock.now() + SAVE_EVENTS_MS);
     const upstreams = [...live.state.upstreams.values(), ...live.state.retired];
@@ -196,7 +196,7 @@ function learnModels({ config, upstreams, clock }: GatewayState): void {
 type Lasting = OpenPlatform &
   Pick<GatewayState, "metrics" | "routes" | "bus" | "recent" | "memory">;
 
-/** What no configuration changes. */
+/** The parts of a gateway that no configuration changes. */
 function lasting(platform: Platform, memory: ByteBudget): Lasting {
   const bus = new Bus();
   bus.subscribe(platform.report);
@@ -205,7 +205,7 @@ function lasting(platform: Platform, memory: ByteBudget): Lasting {
   return { ...open, report, bus, recent, metrics, memory, routes: routeTable(open.dialects) };
 }
 
-/** All that requests need from now on; what outlives a configuration is taken over from the state before. */
+/** The state of a configuration. Store, limits and turns under way are those of the state before. */
 function buildState(config: Config, made: Lasting, before?: GatewayState): GatewayState {
   const { clock, runtime, recent } = made;
   const store = before?.store ?? openStore(config.store, made);
@@ -234,7 +234,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     running,
     limits:
       before !== undefined && JSON.stringify(before.config.limits) === JSON.stringify(config.limits)
-        ? before.limits // What tenants have used still counts.
+        ? before.limits // Keeps the counts of tenants.
         : new TenantLimits({ config: config.limits, clock, shared: store.limits }),
   };
 }

@@ -19,21 +19,21 @@ import type { Recorder } from "./http/exchange.ts";
 import type { MakeTurnStage } from "./run/turn-stage.ts";
 import type { Decompressors } from "./http/body.ts";
 
-/** What a user of the library adds to what is built in. */
+/** Extensions by a user of the library. */
 export type Extensions = {
-  /** What clients and HTTP upstreams may speak too; one of a name that is taken replaces the other. */
+  /** More dialects; a dialect of a known name replaces the built-in one. */
   readonly dialects?: readonly Dialect[] | undefined;
-  /** What configuration may name as the `profile` of an upstream. */
+  /** More profiles for the `profile` of an upstream. */
   readonly profiles?: readonly (Profile | ProfileExtension)[] | undefined;
-  /** Model backends, addressed as `name/model` like those of the configuration. They are closed with the gateway. */
+  /** More upstreams, addressed as `name/model`. They are closed with the gateway. */
   readonly upstreams?: readonly Upstream[] | undefined;
-  /** Who signs the requests to an HTTP upstream, by its name in the configuration. */
+  /** Signs the requests to an HTTP upstream, by its name in the configuration. */
   readonly sign?: Readonly<Record<string, SignRequest>> | undefined;
   /** Stages of every turn, between the restored answer and the gateway's rules for calls. */
   readonly stages?: readonly MakeTurnStage[] | undefined;
 };
 
-/** What the host gives the gateway. Tests give their own. */
+/** Services of the host. Tests have their own. */
 export type Platform = Extensions & {
   readonly clock: Clock;
   readonly newId: NewId;
@@ -42,24 +42,24 @@ export type Platform = Extensions & {
   readonly runtime: Runtime;
   /** Records turns, where the host can keep them. */
   readonly recorder?: Recorder | undefined;
-  /** The metrics of all processes that share the port; undefined while they cannot be had. */
+  /** The metrics of all processes that share the port; undefined while they do not arrive. */
   readonly sumMetrics?: (() => Promise<string | undefined>) | undefined;
-  /** What a child process may be given of, and which proxies there are; never read anywhere else. */
+  /** The environment, for child processes and proxies. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 };
 
-/** A profile as data: what it says otherwise than another, built in or given before it. */
+/** A profile as its differences from another profile. */
 export type ProfileExtension = Difference &
   Pick<Profile, "name" | "provider" | "models"> & { readonly extends: string };
 
-/** A platform with its extensions taken in. */
+/** A platform whose extensions are registered. */
 export type OpenPlatform = Omit<Platform, "dialects" | "profiles" | "upstreams"> & {
   readonly dialects: DialectRegistry;
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly givenUpstreams: readonly Upstream[];
 };
 
-/** Takes the extensions of a platform in. Throws a Fault where a profile is wrong. */
+/** Registers the extensions of a platform. Throws a Fault if a profile is wrong. */
 export function openPlatform({ dialects, profiles, upstreams, ...rest }: Platform): OpenPlatform {
   const registry = dialectRegistry(dialects);
   return {
@@ -70,7 +70,7 @@ export function openPlatform({ dialects, profiles, upstreams, ...rest }: Platfor
   };
 }
 
-/** All profiles by name; one of a name that is taken replaces the other. */
+/** All profiles by name; a later profile replaces an earlier one of the same name. */
 function profileRegistry(
   more: NonNullable<Extensions["profiles"]>,
   { upstreams }: DialectRegistry,
@@ -103,18 +103,18 @@ function extended(
   );
 }
 
-/** What Node, Bun, Deno and workers each do in their own way. */
+/** Services that differ between Node, Bun, Deno and workers. */
 export type Runtime = {
-  /** 32 bytes. At once: a key is checked before its request is taken in. */
+  /** 32 bytes. Synchronous, because a key is checked before the body of its request is read. */
   readonly sha256: (text: string) => Uint8Array;
-  /** The `content-encoding`s of request bodies that can be undone. */
+  /** Decoders of request bodies, by `content-encoding`. */
   readonly decompressors: Decompressors;
-  /** How large its heap may become, where that can be known. */
+  /** The largest size of the heap, if it is known. */
   readonly heapBytes?: number | undefined;
-  /** Opens the way to an HTTP upstream. */
+  /** Connects to an HTTP upstream. */
   readonly connect: Connect;
-  /** Runs Codex; not given where no process can be started. */
+  /** Runs Codex; undefined if the runtime starts no processes. */
   readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
-  /** Opens a store in a database; not given where there are neither files nor sockets. */
+  /** Opens a store in a database; undefined if the runtime has neither files nor sockets. */
   readonly openStore?: ((config: DatabaseConfig, options: StoreOptions) => Store) | undefined;
 };

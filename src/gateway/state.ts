@@ -23,44 +23,41 @@ import type { Users } from "./upstreams.ts";
 import type { WorkWatch } from "./http/work-watch.ts";
 
 /**
- * All a request needs, as it was when the request came: a new configuration
- * makes a new state and never changes a turn under way.
+ * Everything that serves a request. A new configuration makes a new state; a turn under way keeps
+ * the state that it began with.
  */
 export type GatewayState = OpenPlatform & {
   readonly routes: RouteTable;
   readonly config: Config;
-  /** What it asks of calls. */
+  /** The rules for calls of the configuration. */
   readonly rules: CallRules;
   /** The keys that let a request in, and their tenants. */
   readonly keys: Keyring;
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  /** What it makes of model names. */
+  /** Routes of model names, made when they are first asked for. */
   readonly modelRoutes: Map<string, ModelRoute>;
-  /** Those of former configurations that have not closed yet. */
+  /** Upstreams of former configurations that are still open. */
   readonly retired: Set<Upstream>;
-  /** Counts the requests that wait before they ask an upstream: for the store, or for a count. */
+  /** Counts requests that wait for the store or for a token count. */
   readonly waiting: Users;
   readonly metrics: Metrics;
-  /** Where `report` goes; asked whether anybody follows the steps of turns. */
+  /** Receives the reports; knows if a listener follows the steps of turns. */
   readonly bus: Bus;
   readonly readBody: BodyReader;
-  /** Has work on long requests done one step at a time. */
+  /** Queues the steps of work on long requests. */
   readonly steps: StepQueue;
-  /** Is told of work on a request that ran without a break. */
+  /** Reports work on one request that held the event loop too long. */
   readonly watch: WorkWatch;
-  /** What the requests of turns under way hold. */
+  /** Bounds the memory of the requests of turns under way. */
   readonly memory: ByteBudget;
-  /** What tenants may take. */
   readonly limits: TenantLimits;
-  /** What is kept of past turns. */
   readonly store: Store;
-  /** Seals what clients keep for us. */
+  /** Seals data that clients keep for the gateway. */
   readonly seals: SealBox;
-  /** The answers that are made in the background. */
   readonly background: BackgroundRuns;
-  /** The latest turns that are over. */
+  /** The latest finished turns. */
   readonly recent: RecentTurns;
-  /** The turns under way, for a stop that waits. */
+  /** The turns under way. */
   readonly running: RunningTurns;
 };
 
@@ -70,12 +67,12 @@ export type RequestContext = {
   readonly exchange: Exchange;
   readonly requestId: string;
   readonly tenant: Tenant;
-  /** What it holds until it is served. */
+  /** Bytes that the request holds until it is served. */
   readonly memory: HeldBytes;
-  /** What a trailing `*` of the route's path stood for. */
+  /** The part of the path that a trailing `*` of the route matches. */
   readonly rest: string;
   readonly route: Route;
-  /** What the names in its path stood for. */
+  /** The parts of the path that `{name}` matches. */
   readonly params: PathParams;
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
 };
@@ -84,13 +81,13 @@ export type Route = {
   readonly method: string;
   /** `{name}` stands for a part of the path; a trailing `*` takes the rest of it. */
   readonly path: string;
-  /** Whose clients it serves, and in whose form it refuses; none: that of the OpenAI API. */
+  /** The dialect of its clients and its errors; left out: that of the OpenAI API. */
   readonly door?: DoorDialect | undefined;
-  /** Whether it only tells a client what to do instead, and is no route to offer. */
+  /** Set if it only refuses with a remedy; it is not offered as a near route then. */
   readonly refuses?: true;
-  /** Whether it is served without a key. */
+  /** Set if it needs no key. */
   readonly open?: true;
-  /** Whether it is served while the gateway stops. */
+  /** Set if it is served while the gateway stops. */
   readonly always?: true;
   readonly serve: (context: RequestContext) => void | Promise<void>;
 };
@@ -98,6 +95,6 @@ export type Route = {
 /** All routes of a gateway. */
 export type RouteTable = {
   readonly routes: readonly Route[];
-  /** Those without a pattern, by `METHOD path`. */
+  /** Routes without a pattern, by `METHOD path`. */
   readonly exact: ReadonlyMap<string, Route>;
 };

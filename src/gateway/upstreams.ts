@@ -18,8 +18,8 @@ import type { OpenPlatform } from "./platform.ts";
 import type { GatewayState } from "./state.ts";
 
 /**
- * Counts the users of something that may only be closed when it has none. Turns
- * change `count` themselves: a call for each turn would cost more than the count.
+ * Counts the users of an upstream, which closes when it has none. Turns change `count`
+ * themselves, because a call for each turn would cost more than the count.
  */
 export class Users {
   count = 0;
@@ -36,7 +36,7 @@ export class Users {
     };
   }
 
-  /** Calls `then` when the last user has left: at once where there is none. */
+  /** Calls `then` when the last user has left, or at once if there is none. */
   whenNone(then: () => void): void {
     if (this.count === 0) then();
     else (this.#waiting ??= []).push(then);
@@ -52,7 +52,7 @@ export class Users {
 
 const users = new WeakMap<Upstream, Users>();
 
-/** Counts the turns that may still ask an upstream. */
+/** The turns that may still ask an upstream. */
 export function usersOf(upstream: Upstream): Users {
   let known = users.get(upstream);
   if (known === undefined) users.set(upstream, (known = new Users()));
@@ -60,10 +60,9 @@ export function usersOf(upstream: Upstream): Users {
 }
 
 /**
- * The upstreams of a configuration. Those that have not changed are taken over
- * with their connections. A turn keeps the configuration that it began with, so
- * those that are gone or have changed close when the last turn has ended that
- * may ask them, and no request waits any more that came before.
+ * The upstreams of a configuration. Unchanged upstreams keep their connections. A turn keeps the
+ * configuration that it began with, so a removed or changed upstream closes when the last turn
+ * that may ask it has ended, and no earlier request waits.
  */
 export function openUpstreams(
   config: Config,

@@ -37,10 +37,9 @@ function isSameDigest(a: Uint8Array, b: Uint8Array): boolean {
 const keyHeaders = ["x-api-key", "api-key"];
 
 /**
- * Finds the tenant of a request by its key: the one place that compares keys,
- * and any of the headers will do. Without keys anybody on this machine may
- * enter, but no page that was opened there and has turned its own name to this
- * machine.
+ * Finds the tenant of a request by its key, which any of the headers may carry. No other code
+ * compares keys. Without keys any client of this machine may enter, but not a page whose own host
+ * name leads to this machine (DNS rebinding).
  */
 export function authorize(
   { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
@@ -84,7 +83,7 @@ export function headerOf(headers: Exchange["headers"], name: string): string | u
 const bearer = (value: string | undefined): string | undefined =>
   /^bearer\s+(.+)$/i.exec(value ?? "")?.[1]?.trim();
 
-/** A browser page can send anything else to a loopback port without asking; JSON it cannot. */
+/** A page may send any content type but JSON to another origin without a preflight request. */
 export function requireJson(headers: Exchange["headers"]): void {
   const type = headerOf(headers, "content-type") ?? "";
   if (/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return;
@@ -101,14 +100,13 @@ export function requestIdOf(headers: Exchange["headers"]): string | undefined {
 }
 
 /**
- * How a browser's page stands to the gateway. `welcome`: it may ask and read
- * the answers. `unread`: it may not read them, which browsers see to, and needs
- * a key to ask. `refused`: there are no keys, so that any page that somebody
- * opens could ask, if need be under a name that it turns to this machine.
+ * Access of a page in a browser. `welcome`: it may send requests and read the answers. `unread`:
+ * the browser hides the answers from it, and it needs a key. `refused`: there are no keys, so any
+ * page that a user opens could use the gateway.
  */
 export type OriginPolicy = "welcome" | "unread" | "refused";
 
-/** Programs of this machine whose pages have an origin of their own. */
+/** Origins of programs on this machine. */
 const programs: ReadonlySet<string> = new Set(["app://obsidian.md"]);
 
 export function originPolicyOf(origin: string, { origins, keys }: Config["server"]): OriginPolicy {
@@ -118,10 +116,8 @@ export function originPolicyOf(origin: string, { origins, keys }: Config["server
 }
 
 /**
- * The name that a request was sent to, if a page from elsewhere might have it. A
- * page may turn its own name to this machine and then asks as if it were from
- * here: only the name tells. Nobody can have an address, a name without a dot or
- * one of those that are set apart for local use.
+ * The host name of a request, if a page from elsewhere might have it (DNS rebinding): any name
+ * but an address, a name without a dot and the names reserved for local use.
  */
 export function foreignHostOf(
   host: string,

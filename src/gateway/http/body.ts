@@ -3,7 +3,7 @@
 import { Fault } from "../../turn/fault.ts";
 import { ByteBuffer, type HeldBytes } from "./budget.ts";
 
-/** Undoes one `content-encoding`. Every piece that comes of it is given to `each`, which may throw. */
+/** Undoes one `content-encoding`. Calls `each` with every piece; `each` may throw. */
 export type Decompress = (body: Bytes, each: (piece: Bytes) => void) => Promise<void>;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -11,11 +11,11 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** By the names that clients give them. */
 export type Decompressors = ReadonlyMap<string, Decompress>;
 
-/** Whether `deflate` has the head that the standard asks for; many leave it out. */
+/** True if a `deflate` body has the header of the standard; many clients leave it out. */
 export const hasZlibHeader = ([first = 0, second = 0]: Uint8Array): boolean =>
   (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
 
-/** Nobody packs what is packed; more often than this it would only cost. */
+/** Clients compress a body once; more encodings are an attack. */
 const MOST_ENCODINGS = 3;
 
 /** In the order in which they were applied. */
@@ -48,7 +48,7 @@ type DecompressOptions = {
   /** Bytes. */
   readonly limit: number;
   readonly decompressors: Decompressors;
-  /** What the bytes that are made are taken from. */
+  /** Holds the decompressed bytes. */
   readonly held: HeldBytes;
 };
 
@@ -83,7 +83,7 @@ const notEncoded = (name: string, cause: unknown): Fault =>
     cause,
   );
 
-/** Read all the same, it would reach the model as other words than were sent. */
+/** Decoding such a body would change its text. */
 export const notUtf8 = (): Fault =>
   new Fault(
     "request.not_json",

@@ -70,16 +70,16 @@ export type ByteShare = {
   readonly tenant: Tenant;
   /** Bytes that one body may have, compressed and decompressed. */
   readonly limit: number;
-  /** What all bodies of the connection hold together, if several may come on it. */
+  /** Bytes of all bodies of the connection, if several may come on it. */
   readonly connection?: ConnectionBytes | undefined;
 };
 
-/** What is loaded from the store takes 2 to 4 bytes of memory for each of its bytes. */
+/** Loaded items take 2 to 4 bytes of memory for each stored byte. */
 const LOADED_WEIGHT = 4;
 
 /**
  * The bytes that one request holds: a body while it arrives, or its text and what is loaded for
- * it. A turn that goes on after its request was served keeps them until it calls `release`.
+ * it. A turn that continues after its request was served keeps them until it calls `release`.
  */
 export class HeldBytes {
   readonly #share: ByteShare;
@@ -168,7 +168,7 @@ export const turnsLimit = (
 
 /** Bytes for each comma of JSON: a member of a list or an object takes 43 to 145 beside its text. */
 const MEMBER_BYTES = 96;
-/** A text below this length counts as the most it can come to. */
+/** A shorter text counts as the most that it may take. */
 const SHORT = 4096;
 const SHORT_WEIGHT = 16;
 const SAMPLES = 32;

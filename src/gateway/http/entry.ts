@@ -1,4 +1,4 @@
-/** How requests enter a gateway: let in by their heads alone, and served once their bodies are there. */
+/** Admits requests by their heads, and serves them when their bodies have arrived. */
 
 import type { DoorDialect } from "../../dialects/dialect.ts";
 import { errorText } from "../../dialects/errors/fault-body.ts";
@@ -12,7 +12,7 @@ import type { GatewayState, RequestContext } from "../state.ts";
 import { toFault } from "./to-fault.ts";
 import { type ByteBudget, requestMemory } from "./budget.ts";
 
-/** A request that was let in; its body may still be on its way. */
+/** An admitted request; its body may still be arriving. */
 export type Admitted = {
   readonly exchange: Exchange;
   readonly requestId: string;
@@ -21,9 +21,9 @@ export type Admitted = {
 };
 
 export type Entry = {
-  /** Decides from its head alone whether a request is let in. One that is not has been answered. */
+  /** Admits a request by its head; undefined: it was refused and answered. */
   readonly admit: (exchange: Exchange) => Admitted | undefined;
-  /** Serves a request that was let in. Never throws. */
+  /** Serves an admitted request. Never throws. */
   readonly serve: (admitted: Admitted, body: string) => void;
   readonly refuse: (exchange: Exchange, error: unknown, requestId?: string) => void;
 };
@@ -74,7 +74,7 @@ export function openEntry(live: LiveGateway): Entry {
       const memory = at.memory.open(tenant);
       try {
         if (live.isStopping && route.always !== true) throw closing();
-        // Apart from the exchange: what lives as long as a turn must not keep its body in memory.
+        // Holds the reply and not the exchange: a turn must not keep the body in memory.
         const { reply } = exchange;
         const turnAway: RequestContext["refuse"] = (fault, headers) =>
           sendFault(reply, fault, { requestId, door: route.door, date: at.clock.date(), headers });
@@ -125,14 +125,14 @@ const closing = (): Fault =>
 
 type Refused = {
   readonly requestId: string;
-  /** Whose client is told; none: that of the OpenAI API. */
+  /** The dialect of the error; left out: that of the OpenAI API. */
   readonly door?: DoorDialect | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds since the epoch. */
   readonly date: number;
 };
 
-/** What a client is told in headers of what it may send instead. */
+/** Headers that name a remedy. */
 const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>> } = {
   "request.websocket": { upgrade: "HTTP/1.1" },
 };
@@ -145,9 +145,9 @@ function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date 
     [requestIdHeader]: requestId,
     ...headers,
     "content-type": "application/json; charset=utf-8",
-    // The client libraries of the OpenAI API go by it, and else by the status alone.
+    // The official client libraries follow this header; without it they follow the status.
     "x-should-retry": String(fault.mayRetry),
-    // Some clients wait as long as it says and ask again, whatever else they are told.
+    // Left out if a retry is useless: some clients retry whenever they see it.
     ...(retryAfter !== undefined && fault.mayRetry && { "retry-after": retryAfter }),
     ...(rateLimits !== undefined && rateLimitHeaders?.(rateLimits, date)),
     ...(allow !== undefined && { allow }),

@@ -16,30 +16,30 @@ export type Exchange = {
   readonly query: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Asked for under a name that is none of this machine's, by a host that looks at that. */
+  /** The host name of the request, if it is none of this machine's. */
   readonly foreign?: string | undefined;
   /** The whole body as text; empty if there was none. */
   readonly body: string;
-  /** What the WebSocket remembers that it is a message on; none for a request of its own. */
+  /** The session of the WebSocket that carries the request as a message. */
   readonly session?: Session | undefined;
   readonly reply: Reply;
-  /** Where it is recorded. */
+  /** Set if the turn is recorded. */
   readonly recording?: TurnRecording | undefined;
 };
 
 /** Text, or bytes where a reply holds something else. */
 export type ReplyData = string | Uint8Array;
 
-/** A push sink: the gateway writes, the host says when it is full and when the client has left. */
+/** A push sink: the gateway writes; the host reports when it is full and when the client has left. */
 export type Reply = {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
   write(data: ReplyData): boolean;
   end(data?: ReplyData): void;
-  /** Refuses the request, where the host has another form for that than a status and a body. */
+  /** Refuses the request, for a host whose refusals are not a status and a body. */
   refuse?(fault: Fault, headers: Readonly<Record<string, string>>): void;
   onDrain(then: () => void): void;
-  /** The client left before the reply was over, or read nothing of it for too long and was cut off. */
+  /** Calls `then` if the client leaves before the reply has ended, or if it reads too slowly and is cut off. */
   onLeave(then: (why?: "stalled") => void): void;
 };
 
@@ -53,9 +53,9 @@ export const STREAM_HEADERS = {
 /** Sent in a silent stream to clients of dialects that have no event for it. */
 export const KEEP_ALIVE = sseComment("keep-alive");
 
-/** Records turns, or does not. Given by the host: what it keeps is kept in files. */
+/** Interface of the recorder: decides which turns to record and receives both wires. */
 export type Recorder = {
-  /** Asked once for each request to a door; undefined: it is not recorded, and nobody is in its way. */
+  /** Called for each request to a door; undefined: it is not recorded. */
   begin(request: RecordedRequest): StartedRecording | undefined;
 };
 
@@ -68,7 +68,7 @@ export type RecordedRequest = {
 };
 
 export type StartedRecording = {
-  /** The same exchange; its reply and the turn's upstream calls are seen by the recorder. */
+  /** The same exchange with a reply that the recorder sees. */
   readonly exchange: Exchange;
 };
 

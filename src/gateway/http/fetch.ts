@@ -58,7 +58,7 @@ function fetchReply(request: Request): { reply: Reply; response: Promise<Respons
   const abort = (): void => {
     if (over) return;
     leave();
-    // Whoever still waits for the answer, or for the rest of it, must not wait for ever.
+    // Ends the wait for the response or for the rest of its body.
     if (controller === undefined) reject(signal.reason);
     else controller.error(signal.reason);
   };
@@ -95,7 +95,7 @@ const encoder = new TextEncoder();
 const bytesOf = (data: ReplyData): Uint8Array =>
   typeof data === "string" ? encoder.encode(data) : data;
 
-/** `Response` takes only bytes that nobody shares with another thread. */
+/** `Response` takes no bytes that are shared with another thread. */
 const bodyOf = (data: ReplyData): string | Uint8Array<ArrayBuffer> =>
   typeof data === "string" ? data : new Uint8Array(data);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

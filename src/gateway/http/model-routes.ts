@@ -28,7 +28,7 @@ export async function serveModel(context: RequestContext): Promise<void> {
   sendJson(context, 200, modelBody(model));
 }
 
-/** Each model in the words of both families of clients: one list serves all. */
+/** A model in the words of both families of clients. */
 const modelBody = ({ id, owner }: ListedModel): Fields => ({
   id,
   object: "model",
@@ -39,7 +39,7 @@ const modelBody = ({ id, owner }: ListedModel): Fields => ({
   created_at: "1970-01-01T00:00:00Z",
 });
 
-/** A page of the list, as large as asked for; all of it where nothing is. */
+/** A page of the list; all of it if the request sets no limit. */
 function modelPage(models: readonly ListedModel[], query: string): Fields {
   const asked = new URLSearchParams(query);
   const limit = Number(asked.get("limit") ?? Infinity);
@@ -48,7 +48,7 @@ function modelPage(models: readonly ListedModel[], query: string): Fields {
   const start = after === null ? 0 : models.findIndex(({ id }) => id === after) + 1;
   const end = before === null ? models.length : models.findIndex(({ id }) => id === before);
   const part = models.slice(start, Math.max(start, end));
-  // Whoever asks for what comes before something wants the nearest.
+  // A page before an id has the models that are nearest to it.
   const page = before === null ? part.slice(0, limit) : part.slice(-limit);
   return {
     object: "list",
@@ -62,7 +62,7 @@ function modelPage(models: readonly ListedModel[], query: string): Fields {
 const invalidLimit = (): Fault =>
   new Fault("request.invalid", "`limit` must be a number of at least 1.", { param: "limit" });
 
-/** What the rest of a path says. */
+/** The rest of a path without its escapes. */
 export function decoded(rest: string): string {
   try {
     return decodeURIComponent(rest);

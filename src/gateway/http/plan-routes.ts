@@ -33,10 +33,10 @@ export async function findPlan(
   return answerId === undefined ? undefined : store.findPlan(tenant, answerId, weigh);
 }
 
-/** A plan that is made before anyone is called also tells how much of the request its tools are. */
+/** A plan, with the share of the request that its tools take. */
 export type PlanPreview = PlanReport & { readonly tool_size: ToolSize | null };
 
-/** Plans a turn without calling anyone. */
+/** Plans a turn; no upstream is called. */
 export function planTurn(
   turn: Turn,
   { config, upstreams }: Pick<GatewayState, "config" | "upstreams">,
@@ -49,7 +49,7 @@ export function planTurn(
   return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
 }
 
-/** What would happen to the posted request, for the first place its model is to be had. */
+/** Answers with the plan of the posted request for the first upstream of its model. */
 export function servePlan(context: RequestContext): void | Promise<void> {
   const { state } = context;
   return withBody(context, (body) => {
@@ -65,7 +65,7 @@ export function servePlan(context: RequestContext): void | Promise<void> {
 export async function servePastPlan(context: RequestContext): Promise<void> {
   const id = decoded(context.rest);
   const plan = await findPlan(context.state, context.tenant, id, context.memory.load);
-  // Somebody else's plan is as unknown as one that never was.
+  // The plan of another tenant is as unknown as one that does not exist.
   if (plan === undefined)
     throw new Fault(
       "plan.unknown",

@@ -8,7 +8,7 @@ import { requireJson } from "./admission.ts";
 import type { RequestContext } from "../state.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Reads the body of a request as JSON, within the limits of what it may be made of, and goes on with it. */
+/** Reads the body of a request as JSON, within the limits on its parts, and calls `then` with it. */
 export function withBody(
   context: RequestContext,
   then: (body: Fields) => void | Promise<void>,
@@ -20,7 +20,7 @@ export function withBody(
   return onceReady(context, readInSteps(context), then);
 }
 
-/** The same for routes that may have no body; only a POST has one. */
+/** The same for a route that also takes other methods than POST, which have no body. */
 export const withAnyBody = (
   context: RequestContext,
   then: (body: Fields) => void | Promise<void>,
@@ -52,8 +52,8 @@ type Waiting = {
 };
 
 /**
- * Goes on when a request is whole, unless its client has left by then. It counts
- * among the turns under way, for a stop waits for those.
+ * Calls `then` with the value, unless the client has left by then. Meanwhile the request counts
+ * as a turn under way, so that a stop waits for it.
  */
 export async function onceReady<Value>(
   { state: { running }, exchange: { reply }, refuse }: Waiting,
@@ -74,7 +74,7 @@ export async function onceReady<Value>(
     value = await request;
   } catch (error) {
     if (running.remove(waiting)) throw error;
-    return; // Nobody is there to be told.
+    return; // The client has left.
   }
   if (running.remove(waiting)) await then(value);
   else await drop(value);

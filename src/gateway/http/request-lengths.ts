@@ -1,4 +1,4 @@
-/** Bounds the names and ids in a request: whoever works on one does so character by character. */
+/** Bounds the names and ids in a request, because work on them is done character by character. */
 
 import { Fault } from "../../turn/fault.ts";
 import { itemPath } from "../../turn/path.ts";

@@ -5,13 +5,13 @@ import type { Route, RouteTable } from "../state.ts";
 
 type Pattern = { readonly shape: RegExp; readonly names: readonly string[] };
 
-/** One for each route there is. */
+/** Compiled patterns of routes. */
 const patterns = new Map<string, Pattern>();
 
 /**
- * What the names in a pattern stand for in a path; undefined if it is another
- * path. `{model}` takes one character or more, slashes included, and a `*` at
- * the end the rest, as it is.
+ * The parts of a path that the names in a pattern match; undefined if the path does not match.
+ * `{model}` matches one or more characters, slashes included; a `*` at the end matches the rest,
+ * without decoding it.
  */
 export function matchPath(pattern: string, path: string): PathParams | undefined {
   if (!/[{*]/.test(pattern)) return pattern === path ? {} : undefined;
@@ -41,15 +41,15 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // Whoever reads it finds that it is no name of anything.
+    return text; // A malformed escape is the name of nothing; the route answers 404.
   }
 }
 
 type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
 
 /**
- * The route for a path, with what its `*` and the names in it stood for. HEAD is
- * GET; the host leaves the body out.
+ * The route for a path, with the parts of the path that it matches. HEAD is GET; the host leaves
+ * the body out.
  */
 export function findRoute(table: RouteTable, method: string, path: string): Found {
   const { routes, exact } = table;

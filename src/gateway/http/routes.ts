@@ -1,4 +1,4 @@
-/** The routes of the gateway, and who answers each. */
+/** The routes of the gateway and their handlers. */
 
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
 import type { RequestContext, Route, RouteTable } from "../state.ts";
@@ -67,7 +67,7 @@ const doorRoutes = (entry: DoorEntry): Route[] => [
   ...completionRoutes(entry.door),
 ];
 
-/** What is kept of answers, below the path that takes requests for them; the longer paths first. */
+/** Routes of stored answers, below the path of their requests; longer paths first. */
 const storedRoutes = ({ door }: DoorEntry): Route[] => {
   const { storage, background: form } = door;
   if (storage?.route === undefined) return [];

@@ -13,13 +13,13 @@ export function sendJson(
 
 /** Characters that are written at once. */
 const SLICE = 128 * 1024;
-/** Stands among pieces before one that takes long to make. */
+/** A piece that marks a pause: the next piece takes long to make. */
 export const REST = "";
 
 /**
- * Answers with JSON of any length, which is made and sent piece by piece: others
- * are served in between, and no more waits for the client than it is about to
- * read. Resolves when all of it is sent, or the client has left.
+ * Answers with JSON of any length, made and sent piece by piece. Other requests are served in
+ * between, and back-pressure of the client is kept. Resolves when all of it is sent, or the
+ * client has left.
  */
 export async function sendPieces(
   context: RequestContext,

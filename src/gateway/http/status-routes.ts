@@ -1,4 +1,4 @@
-/** The routes that tell how the gateway fares. */
+/** Routes for health, metrics and the start page. */
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { contentType as metricsType } from "../../observe/registry.ts";
 import type { Config } from "../config.ts";
@@ -7,7 +7,7 @@ import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Ready while any upstream is; what keeps the others is told by its code. */
+/** Ready while any upstream is ready; lists the fault of each of the others. */
 export async function serveReadiness(context: RequestContext): Promise<void> {
   const states = await upstreamStates(context.state);
   const ready = states.length === 0 || states.some(({ fault }) => fault === undefined);
@@ -20,7 +20,7 @@ export async function serveReadiness(context: RequestContext): Promise<void> {
 export async function serveMetrics({ state, exchange, requestId }: RequestContext): Promise<void> {
   const { sumMetrics, metrics } = state;
   const text = sumMetrics === undefined ? metrics.text() : await sumMetrics();
-  // Its own numbers alone would be counters that go down.
+  // The counters of this process alone would be lower than the sums before.
   if (text === undefined)
     throw new Fault(
       "gateway.busy",
@@ -31,18 +31,18 @@ export async function serveMetrics({ state, exchange, requestId }: RequestContex
   exchange.reply.end(text);
 }
 
-/** What a gateway serves and how it fares. It holds names, and neither keys nor addresses. */
+/** Status of a gateway. It holds names, and neither keys nor addresses. */
 export type GatewayStatus = {
   readonly upstreams: readonly UpstreamStatus[];
-  /** What clients may ask for -> `upstream/model`, tried in order. */
+  /** Names that clients may ask for -> `upstream/model`, tried in order. */
   readonly models: Readonly<Record<string, readonly string[]>>;
   readonly store: {
     readonly kind: Config["store"]["kind"];
-    /** Why it cannot be written just now. */
+    /** Set while the store cannot be written. */
     readonly fault?: FaultCode | undefined;
     readonly problem?: string | undefined;
   };
-  /** Whether requests need a key. */
+  /** True if requests need a key. */
   readonly keyed: boolean;
   /** Turns under way. */
   readonly running: number;
@@ -51,7 +51,7 @@ export type GatewayStatus = {
 type UpstreamStatus = {
   readonly name: string;
   readonly profile: string;
-  /** Why it cannot serve just now, as far as that is known without asking a model. */
+  /** Set while it cannot serve, as far as this is known without asking a model. */
   readonly fault?: FaultCode | undefined;
   readonly problem?: string | undefined;
 };
@@ -81,7 +81,7 @@ const upstreamStates = ({
     }),
   );
 
-/** The page that a person sees who opens the gateway's address: its state, and how to point an agent at it. */
+/** The page at the gateway's address: its state, and how to point an agent at it. */
 export async function serveStartPage(context: RequestContext): Promise<void> {
   const { exchange, requestId } = context;
   const lines = [...(await stateLines(context)), "", ...agentLines(addressOf(exchange))];
@@ -95,7 +95,7 @@ export async function serveStartPage(context: RequestContext): Promise<void> {
   exchange.reply.end(isBrowser ? pageOf(text) : text);
 }
 
-/** Where requests need a key, or a page from elsewhere may read the answer, no names are shown. */
+/** Lists no names if requests need a key, or if a page from elsewhere may read the answer. */
 async function stateLines({ state, exchange }: RequestContext): Promise<readonly string[]> {
   const states = await upstreamStates(state);
   const ready = states.some(({ fault }) => fault === undefined);

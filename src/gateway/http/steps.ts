@@ -1,18 +1,18 @@
 import type { Clock } from "../../turn/clock.ts";
 
-/** Work on a request of more characters is done in steps. */
+/** Characters above which work on a request is done in steps. */
 const LONG = 128 * 1024;
-/** The text of one that is longer has taken long to decode. */
+/** Characters above which decoding the body has already taken long. */
 export const VERY_LONG = 1024 * 1024;
-/** Steps that have taken less time together, in milliseconds, are done one after the other. */
+/** Milliseconds of steps that run without a pause. */
 export const SHORT_MS = 5;
 
 export const isLong = (text: string): boolean => text.length > LONG;
 
-/** Called between two steps: where they have taken long, it waits until others were served. */
+/** Called between two steps: if they have taken long, waits until other requests were served. */
 export type Rest = () => Promise<void> | undefined;
 
-/** Has the steps of work on all long requests done one at a time, and whatever else there is to do in between. */
+/** Runs the steps of all long requests one at a time; the event loop serves other work in between. */
 export class StepQueue {
   readonly #clock: Pick<Clock, "now" | "at">;
   readonly #waiting: (() => void)[] = [];
@@ -21,7 +21,7 @@ export class StepQueue {
     this.#clock = clock;
   }
 
-  /** For the steps of one request, which begin now or began so many milliseconds ago. */
+  /** For the steps of one request, which began `agoMs` milliseconds ago. */
   resting(agoMs = 0): Rest {
     let since = this.#clock.now() - agoMs;
     return () => {

@@ -5,13 +5,13 @@ import type { RateLimit, RateLimits } from "../../turn/rate-limit.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Limits, LimitsConfig } from "../config.ts";
 
-/** A turn that was let in. */
+/** A turn that was admitted. */
 export type TurnPermit = {
-  /** What its tenant has left. */
+  /** The remaining quota of its tenant. */
   view(): RateLimits;
-  /** How many tokens the turn has used so far is read from `used`. */
+  /** `used` returns the tokens that the turn has used so far. */
   follow(used: () => number): void;
-  /** The turn is over; so many tokens were used. */
+  /** The turn has ended and has used `tokens`. */
   leave(tokens: number): void;
 };
 
@@ -29,14 +29,14 @@ type Usage = {
 export type TenantLimitsOptions = {
   readonly config: LimitsConfig;
   readonly clock: Clock;
-  /** Where replicas keep their counts together. */
+  /** Counts shared by the replicas. */
   readonly shared?: SharedLimits | undefined;
 };
 
-/** How often replicas tell each other what they have let in. */
+/** Milliseconds between two exchanges of counts with the other replicas. */
 const SHARE_MS = 1000;
 
-/** Holds every tenant to its limits. Costs nothing where there are none. */
+/** Holds every tenant to its limits. */
 export class TenantLimits {
   readonly #options: TenantLimitsOptions;
   readonly #tenants = new Map<Tenant, Usage>();
@@ -50,9 +50,9 @@ export class TenantLimits {
   }
 
   /**
-   * Lets a turn in; undefined where nothing is limited. Throws a Fault where it may not enter now.
-   * `input`: an estimate of the tokens that it sends, which it pays at once. What the
-   * model says is paid while it is said, as far as anyone else of the tenant asks.
+   * Admits a turn; undefined if its tenant has no limits. Throws a Fault if a limit is reached.
+   * `input` estimates the tokens of the request, which are paid at once; those of the answer are
+   * paid when another turn of the tenant asks, and at the end.
    */
   enter(tenant: Tenant, bytes: number, input: () => number): TurnPermit | undefined {
     if (!this.#areThere) return undefined;
@@ -73,7 +73,7 @@ export class TenantLimits {
       leave: (tokens) => {
         if (!usage.turns.delete(turn)) return;
         usage.bytes -= bytes;
-        // An estimate that was too high is given back.
+        // Also gives back an estimate that was too high.
         usage.tokens?.spend(tokens - turn.paid, clock.now());
         this.#shareLater();
       },
@@ -131,7 +131,7 @@ export class TenantLimits {
     return { requests: usage.requests?.view(now), tokens: usage.tokens?.view(now) };
   }
 
-  /** Takes what the turns under way have used since they paid last. */
+  /** Pays the tokens that the turns under way have used since the last payment. */
   #settle({ turns, tokens }: Usage): void {
     if (tokens === undefined) return;
     for (const turn of turns) {
@@ -142,7 +142,7 @@ export class TenantLimits {
     }
   }
 
-  /** A replica that lets nothing in learns nothing, and needs to know nothing. */
+  /** Counts are exchanged only after a turn was admitted or has ended. */
   #shareLater(): void {
     const { clock, shared } = this.#options;
     if (shared === undefined || this.#isSharing) return;
@@ -167,7 +167,7 @@ export class TenantLimits {
       for (const [at, { bucket }] of spent.entries())
         bucket.setShared(levels[at] ?? bucket.perMinute, clock.now());
     } catch {
-      // The store reports its own trouble; until it is back each replica goes by its own count.
+      // The store reports its own failure; meanwhile each replica has only its own count.
       for (const { bucket, amount } of spent) bucket.keepUnshared(amount);
     } finally {
       this.#isSharing = false;
@@ -181,14 +181,14 @@ const isLimited = (limits: Limits): boolean =>
 const MINUTE_MS = 60_000;
 
 /**
- * A quota by the minute that fills up again steadily, and holds a minute's worth
- * at most. It may be overdrawn: how many tokens a turn takes shows only while it runs.
+ * A quota by the minute that refills steadily and holds at most the quota of one minute. It may
+ * be overdrawn, because the tokens of a turn are known only while it runs.
  */
 class Bucket {
   readonly #perMinute: number;
   #level: number;
   #at: number;
-  /** What was taken since another replica was last told. */
+  /** Spent since the last exchange with the other replicas. */
   #unshared = 0;
 
   constructor(perMinute: number, now: number) {
@@ -207,25 +207,25 @@ class Bucket {
     this.#unshared += amount;
   }
 
-  /** Milliseconds until there is so much of it; 0: there is now. */
+  /** Milliseconds until the amount is there. */
   waitFor(amount: number, now: number): number {
     this.#fill(now);
     return Math.max(0, Math.ceil(((amount - this.#level) * MINUTE_MS) / this.#perMinute));
   }
 
-  /** What other replicas have to be told; they are taken for told. */
+  /** The amount to report to the other replicas; counts as reported. */
   takeUnshared(): number {
     const amount = this.#unshared;
     this.#unshared = 0;
     return amount;
   }
 
-  /** It could not be told after all. */
+  /** The report has failed: the amount is reported later. */
   keepUnshared(amount: number): void {
     this.#unshared += amount;
   }
 
-  /** The level by the count of all replicas; what was taken since they were told goes off it. */
+  /** Sets the level counted by all replicas, less the amount spent since the report. */
   setShared(level: number, now: number): void {
     this.#level = Math.min(this.#perMinute, level) - this.#unshared;
     this.#at = now;

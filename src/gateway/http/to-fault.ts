@@ -1,7 +1,7 @@
 import type { Report } from "../../observe/happening.ts";
 import { Fault } from "../../turn/fault.ts";
 
-/** Anything thrown, as a Fault. What we did not throw on purpose is reported, and its text kept from the client. */
+/** A thrown value as a Fault. An unexpected error is reported, and its text is hidden from the client. */
 export function toFault(error: unknown, report: Report, requestId: string | undefined): Fault {
   if (error instanceof Fault) return error;
   reportTrouble(error, report, requestId);
@@ -15,7 +15,7 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
   );
 }
 
-/** Reports an error by where it was raised; what it says may quote a request. */
+/** Reports the place of an error without its text, which may quote a request. */
 export const reportTrouble = (
   error: unknown,
   report: Report,
@@ -28,11 +28,11 @@ export const reportTrouble = (
     frames: framesOf(error),
   });
 
-/** What a request can have done to us: all that goes into its depths does so on the stack. */
+/** A deeply nested request overflows the stack. */
 const isOverflow = (error: unknown): boolean =>
   error instanceof RangeError && /call stack/.test(error.message);
 
-/** Where an error was raised, without what it says. */
+/** The stack of an error without its message. */
 export const framesOf = (error: unknown): string[] =>
   (error instanceof Error ? (error.stack ?? "") : "")
     .split("\n")

@@ -10,7 +10,7 @@ import { sendJson } from "./send-json.ts";
 /** A count, and whether the upstream made it. */
 type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
 
-/** Says how many tokens a request has: by the upstream where that can count, else by an estimate. */
+/** Answers with the tokens of a request: counted by the upstream if it can, else estimated. */
 export async function serveTokenCount(
   context: RequestContext,
   request: Recalled,
@@ -27,14 +27,14 @@ async function count(
   { state, tenant, exchange: { reply } }: RequestContext,
   { turn, sealOwner }: Recalled,
 ): Promise<Count> {
-  // A model that nobody has is refused here as it would be with the request itself.
+  // An unknown model is refused here as it is for the request itself.
   const [link] = routeFor(state, turn.model).chain;
   try {
     const { prepared } = prepareRound(turn, link, { strict: false, rules: state.rules, sealOwner });
     const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });
     if (counting !== undefined) return { tokens: await counting, by: "upstream" };
   } catch (error) {
-    // Nobody is worse off with an estimate than without a count.
+    // An estimate serves better than an error.
     if (!(error instanceof Fault)) throw error;
   }
   return { tokens: inputTokens(turn), by: "estimate" };

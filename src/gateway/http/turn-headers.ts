@@ -1,4 +1,4 @@
-/** What the headers of a request ask of its turn, and what those of the answer say of it. */
+/** Headers of the gateway: those of a request that change its turn, and those of the answer. */
 import type { DoorDialect } from "../../dialects/dialect.ts";
 import { summary } from "../../tools/plan/plan.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -20,7 +20,7 @@ import type { Exchange } from "./exchange.ts";
 
 type Asking = { readonly state: GatewayState; readonly exchange: Pick<Exchange, "headers"> };
 
-/** What the configuration, or a header of the request, decides about a turn. */
+/** Options of a turn by the configuration or by headers of the request. */
 export type TurnOptions = {
   /** The gateway's rules for calls. */
   readonly rules: CallRules;
@@ -29,7 +29,7 @@ export type TurnOptions = {
   readonly disclosure: DisclosureSettings;
 };
 
-/** The options of one request; its headers are looked at only if one has the prefix of ours. */
+/** The options of one request; its headers are read only if one begins like those of the gateway. */
 export function turnOptions(
   { state, exchange: { headers } }: Asking,
   { disclosure }: Pick<ModelRoute, "disclosure">,
@@ -95,7 +95,7 @@ export function turnHeaders(
   return headers;
 }
 
-/** Where a turn comes from, by the head of its request. */
+/** The source of a turn, by the head of its request. */
 export const turnSource = (
   { state, exchange: { headers, body }, tenant }: RequestContext,
   { tools }: Turn,
@@ -109,14 +109,14 @@ export const turnSource = (
 
 const declaredBytes = memoizeByIdentity((tools: readonly Tool[]): number => toolBytes(tools));
 
-/** A body that came packed is only known by its characters. */
+/** The length of a body that came compressed is that of its text. */
 function bytesOf(headers: Exchange["headers"], body: string): number {
   const length =
     headers["content-encoding"] === undefined ? headerOf(headers, "content-length") : undefined;
   return length === undefined ? body.length : Number(length);
 }
 
-/** Digests of the ids of runs: each run sends its id for hours. */
+/** Digests of ids of runs, kept because an agent sends the same id with each request. */
 const digests = new Map<string, string>();
 const MAX_DIGESTS = 1000;
 const DIGEST_BYTES = 6;

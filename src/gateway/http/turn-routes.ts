@@ -1,4 +1,4 @@
-/** The routes by which tenants see their own latest turns: rows without content, as operators see all of them. */
+/** Routes of a tenant's own latest turns: the rows that operators see of all turns. */
 
 import { Fault } from "../../turn/fault.ts";
 import { priceOf, type PriceOf, turnRow } from "../run/prices.ts";
@@ -7,7 +7,7 @@ import { findPlan } from "./plan-routes.ts";
 import type { RequestContext } from "../state.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 
-/** How many turns are listed, where nothing is said. */
+/** Turns that are listed by default. */
 const LAST = 100;
 
 const priced =
@@ -25,7 +25,7 @@ export function serveTurns(context: RequestContext): void {
   sendJson(context, 200, {
     object: "batch",
     last,
-    // How many others have is nobody else's business.
+    // The number of other tenants' turns stays hidden.
     lost: 0,
     unsent: 0,
     turns: turns.map((turn) => turnRow(turn, priced(context))),

@@ -15,8 +15,8 @@ import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
 
 /**
- * What a turn adds to the sums. It goes by the name in the configuration that
- * the client asked for, or else by the place that answered.
+ * The entry of a turn in the usage sums, under the configured name that the client asked for, or
+ * else under `upstream/model`.
  */
 export function usageEntry(
   turn: TurnDone,
@@ -36,7 +36,7 @@ export function usageEntry(
 type Group = "hour" | "day";
 const groupMs: Readonly<Record<Group, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };
 
-/** What is asked for: whole hours, for sums are kept by the hour. */
+/** A range of whole hours, because sums are kept by the hour. */
 export type UsageQuery = {
   readonly start: number;
   readonly end: number;
@@ -121,7 +121,7 @@ const usageFields = (sum: UsageSum): Readonly<Record<string, number>> => ({
   ...(sum.cost > 0 && { cost: sum.cost / COST_UNITS }),
 });
 
-/** What the tenant's own turns used, added up; where no key is needed, everybody's. */
+/** Answers with the usage of the tenant, or of all clients if there are no keys. */
 export async function serveUsage(context: RequestContext): Promise<void> {
   const { store, clock } = context.state;
   const query = readUsageQuery(context.exchange.query, clock.date());

@@ -1,15 +1,14 @@
 import type { Report } from "../../observe/happening.ts";
 
-/** What the event loop was held by: reading and planning a request, or reading and writing an answer. */
+/** The work that held the event loop: on a request, or on an answer. */
 export type WorkKind = "request" | "answer";
 
-/** Is told of each piece of work on a request that ran without a break. */
+/** Receives the duration of each piece of work that ran without a break. */
 export type WorkWatch = (work: WorkKind, requestId: string, ms: number) => void;
 
 /**
- * Reports work on one request that held the event loop longer than a budget:
- * nobody else's request moved in that time. It costs two looks at the clock for
- * each request and for each network read of an answer.
+ * Reports work on one request that held the event loop longer than a budget. It reads the clock
+ * twice for each request and for each network read of an answer.
  */
 export const workWatch =
   (budgetMs: () => number, report: Report): WorkWatch =>

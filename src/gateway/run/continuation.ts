@@ -9,8 +9,8 @@ import type { TurnStage } from "./turn-stage.ts";
 type Event = TurnEvent<ClientName>;
 
 /**
- * Notes what the client was shown of an answer, and holds back what could not be unsaid: all of
- * an answer that is sent whole, and of a stream what stands beside the choices.
+ * Notes what the client was shown of an answer. Holds back the events that another upstream would
+ * repeat: all of a whole answer, and of a stream the fields beside the choices.
  */
 export class Continuation {
   readonly #turn: Turn;

@@ -1,17 +1,16 @@
-/** What tokens cost, as a configuration says: nothing is known of prices that nobody wrote down. */
+/** Costs of turns, by the prices in the configuration. */
 import { z } from "zod";
 import type { Usage } from "../../turn/event.ts";
 import { ownOf } from "../../json/json.ts";
 import type { Refusal, TurnDone } from "../../observe/happening.ts";
 import type { RecentTurn } from "../../observe/recent-turns.ts";
 
-/** What is shown of a turn: in lists, in the feed of the console, and by `GET /v1/turns`. */
 export type PriceOf = (upstream: string, model: string) => Price | undefined;
 
 type TurnRow =
   | Refusal
   | (Omit<TurnDone, "rules" | "callsByChoice"> & {
-      /** What it cost, and of when the price is; none where no price is known or nobody counted. */
+      /** Left out without a price or a count. */
       readonly cost?: number | undefined;
       readonly priceDate?: string | undefined;
     });
@@ -26,14 +25,14 @@ export function turnRow(turn: RecentTurn, priceOf: PriceOf): TurnRow {
 
 const amount = z.number().nonnegative();
 
-/** In one currency, for a million tokens. */
+/** Prices of a million tokens, all in one currency. */
 const priceSchema = z.strictObject({
   input: amount,
-  /** Of the input: read from a cache, and written to one. As other input where it is left out. */
+  /** Input tokens read from a cache, and written to one; default: as other input. */
   cached: amount.optional(),
   cache_write: amount.optional(),
   output: amount,
-  /** When it was looked up; shown with what it comes to. */
+  /** The date of the price; shown with costs. */
   date: z.string().max(40).optional(),
 });
 
@@ -42,7 +41,7 @@ type Prices = Readonly<Record<string, Price>>;
 
 export const pricesSchema = z.record(z.string(), priceSchema).default({});
 
-/** The price of the place that answered or, where none is known, of the name that was asked for. */
+/** The price of an `upstream/model`, or else of the name that the client asked for. */
 export const priceOf = (prices: Prices, upstream: string, model: string): Price | undefined =>
   ownOf(prices, upstream) ?? ownOf(prices, model);
 
@@ -52,7 +51,7 @@ type Priced = {
   readonly usage?: Usage | undefined;
 };
 
-/** What a turn cost, and the name under which its price is configured; none without a price or a count. */
+/** The cost of a turn, and the name of its price; undefined without a price or a count. */
 export function spendOf(
   prices: Prices,
   { upstream, model, usage }: Priced,
@@ -65,7 +64,7 @@ export function spendOf(
 
 const MILLION = 1_000_000;
 
-/** What a turn cost. Cached tokens are part of the input, and counted once. */
+/** Cached tokens are part of the input, and are counted once. */
 export function costOf(usage: Usage, price: Price): number {
   const { input, output, cached = 0, cacheWrite = 0 } = usage;
   const fresh = Math.max(0, input - cached - cacheWrite);

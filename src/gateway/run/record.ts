@@ -1,4 +1,4 @@
-/** What a turn leaves behind: what is gathered for the store while it runs, and its account when it is over. */
+/** The record of a turn: the answer gathered for the store while it runs, and its account at the end. */
 
 import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";

@@ -1,4 +1,4 @@
-/** Puts the reasoning before calls back for clients that do not give it back. */
+/** Restores the reasoning before calls for clients that do not send it back. */
 
 import { noStore } from "../../history/none.ts";
 import type { StoredItem, Weigh } from "../../history/store.ts";
@@ -15,22 +15,21 @@ import type { Item, Reasoning, Turn } from "../../turn/turn.ts";
 import { selectChain, wantsThoughts, type Link, type ModelRoute } from "./select.ts";
 import type { GatewayState } from "../state.ts";
 
-/** A thought before a call, and whether words of the same answer stood before it. */
+/** Reasoning before a call; `isBehindText`: text of the same answer came before it. */
 type Thought = { readonly item: Reasoning; readonly isBehindText: boolean };
 
-/** What the thoughts before a call are kept under; no item has such an id. */
+/** The id under which the thoughts before a call are stored; no item of a client has such an id. */
 const keyOf = (dialect: string, call: string, before: number): string =>
   `thoughts:${dialect}:${before.toString(36)}:${call}`;
 
-/** Ids as long as this are random; shorter ones come again in other conversations, and in the same one asked twice. */
+/** Longer ids of calls are random; shorter ones may come again in other conversations. */
 const RANDOM_ID = 20;
 
 /**
- * What was said to the model before a call, as a number: with it, ids that
- * some upstreams give again in every conversation tell one from another. Long
- * texts count by their length and their ends.
+ * A hash of the messages and results before a call. It tells conversations apart in which an
+ * upstream gives the same ids to calls. Of long texts it has the length and both ends.
  */
-function heard(before: number, item: Item): number {
+function requestHash(before: number, item: Item): number {
   if (item.type !== "result" && (item.type !== "message" || item.role !== "user")) return before;
   let hash = before;
   for (const part of item.parts) {
@@ -43,14 +42,14 @@ function heard(before: number, item: Item): number {
 }
 
 /**
- * How many calls without thoughts are looked after, the first of a conversation:
- * what was put back once must stay, for later thoughts are bound to it.
+ * The most calls for which thoughts are looked up, from the first of a conversation on: restored
+ * thoughts must be restored again, because later ones are bound to them.
  */
 const MOST_CALLS = 1024;
 
 type State = Pick<GatewayState, "store" | "config" | "upstreams">;
 
-/** A turn with the thoughts that its client left out, if any are known; the same where none are missing. */
+/** A turn with the thoughts that its client left out and the store has; the same turn if none are missing. */
 export function withThoughts(
   state: State,
   { tenant, weigh }: { readonly tenant: Tenant; readonly weigh: Weigh },
@@ -78,19 +77,19 @@ export function withThoughts(
         : turn,
     (error: unknown) => {
       if (error === refusal) throw error;
-      // A model that has forgotten its thoughts still answers.
+      // The model answers without its thoughts.
       return turn;
     },
   );
 }
 
-/** The keys of calls before which nothing is thought that only its model can read. */
+/** The keys of calls without sealed reasoning before them. */
 function callsWithout({ items, dialect }: Turn): readonly string[] {
   let isKnown = false;
   let before = 0;
   const keys: string[] = [];
   for (const item of items) {
-    before = heard(before, item);
+    before = requestHash(before, item);
     if (item.type === "reasoning") isKnown ||= isSealed(item);
     else if (item.type === "call" && !isKnown) keys.push(keyOf(dialect, item.id, before));
     if (item.type === "call" || !isByModel(item)) isKnown = false;
@@ -113,7 +112,7 @@ function putBack(
     items.push(item);
     places.push(itemPlace(turn, at));
   };
-  /** What the model said since its last call: thoughts stand before or behind its words. */
+  /** Places of the model's items since its last call: thoughts come before or after them. */
   let said: number[] = [];
   const say = (isKept: (item: Item) => boolean): void => {
     for (const at of said) {
@@ -124,7 +123,7 @@ function putBack(
   };
   let before = 0;
   for (const [at, item] of turn.items.entries()) {
-    before = heard(before, item);
+    before = requestHash(before, item);
     if (item.type !== "call" && isByModel(item)) {
       said.push(at);
       continue;
@@ -135,7 +134,7 @@ function putBack(
         : none;
     if (thoughts.length > 0) paths.push(itemPath(turn, at));
     for (const thought of thoughts) if (!thought.isBehindText) add(thought.item, at);
-    // The client's own words of the same thoughts are neither signed nor sealed.
+    // The client's copies of the same thoughts are neither signed nor sealed.
     say(({ type }) => thoughts.length === 0 || type !== "reasoning");
     for (const thought of thoughts) if (thought.isBehindText) add(thought.item, at);
     add(item, at);
@@ -144,7 +143,7 @@ function putBack(
   return paths.length === 0 ? turn : { ...turn, items, places, repairs: repaired(turn, paths) };
 }
 
-/** Said once, of the first call: a long conversation has hundreds. */
+/** One decision for all calls, at the first: a long conversation has hundreds. */
 function repaired({ repairs = [] }: Turn, paths: readonly string[]): readonly Decision[] {
   const [path = ""] = paths;
   const reason = `what the model thought before ${paths.length} of its calls is put back: the client did not send it`;
@@ -171,7 +170,7 @@ export type ThoughtKeeper = Stage<Event, Event> & {
   items(): readonly StoredItem[];
 };
 
-/** Keeps the thoughts before the calls of an answer; nothing where no upstream of the turn wants them back. */
+/** Keeps the thoughts before the calls of an answer; undefined if no upstream of the turn wants them. */
 export function keepThoughts(
   { turn, route }: { readonly turn: Turn; readonly route: ModelRoute },
   link: () => Link,
@@ -183,15 +182,13 @@ export function keepThoughts(
 }
 
 /**
- * Thoughts are bound to all that stood before them, so those are kept which can
- * be put back where they stood. A client gives back the words before a call as
- * one text, and one whose text and calls are one message gives back all of its
- * words before its calls, and those together. After a thought whose place is
- * lost none is kept.
+ * Thoughts are bound to everything before them, so only those are kept that can be restored in
+ * their place. A client sends the texts before a call back as one text; if text and calls are one
+ * message, it sends all texts before all calls. After a thought whose place is lost, none is kept.
  */
 class Keeper implements ThoughtKeeper {
   readonly #turn: Turn;
-  /** What the model was told. */
+  /** The hash of the request. */
   readonly #before: number;
   readonly #link: () => Link;
   readonly #kept: { readonly call: string; readonly thoughts: readonly Thought[] }[] = [];
@@ -205,7 +202,7 @@ class Keeper implements ThoughtKeeper {
 
   constructor(turn: Turn, link: () => Link) {
     this.#turn = turn;
-    this.#before = turn.items.reduce(heard, 0);
+    this.#before = turn.items.reduce(requestHash, 0);
     this.#link = link;
   }
 
@@ -244,7 +241,7 @@ class Keeper implements ThoughtKeeper {
 
   items(): readonly StoredItem[] {
     const { dialect } = this.#turn;
-    // That nothing was thought takes the place of what was thought before an earlier call of the same id.
+    // An empty list replaces the thoughts before an earlier call of the same id.
     return this.#kept
       .filter(({ call, thoughts }) => thoughts.length > 0 || call.length < RANDOM_ID)
       .map(({ call, thoughts }) => ({
@@ -259,13 +256,13 @@ class Keeper implements ThoughtKeeper {
     this.#texts++;
     const isMoved = this.#turn.traits.callsInMessage && this.#kept.length > 0;
     if (this.#texts === 1 && !isMoved) return;
-    // This text will come back joined with the one before.
+    // The client will send this text back joined with the one before.
     this.#isLost = true;
     this.#thoughts = this.#thoughts.filter(({ isBehindText }) => !isBehindText);
     if (isMoved) this.#keepFirst();
   }
 
-  /** Only what was thought before anything was said still stands where it stood. */
+  /** Only thoughts before the first text still have their place. */
   #keepFirst(): void {
     const [first] = this.#kept;
     if (first === undefined) return;
