@@ -1,5 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, numberOf, filledText } from "../shared/loose.ts";
+import { hasShape } from "../shared/plain.ts";
 
 /**
  * An annotation in our words is flat, `{type, url, ...}`; chat nests what it
@@ -37,14 +38,13 @@ export function writeAnnotation(annotation: unknown): Fields | undefined {
   };
 }
 
-/** Whether a chat reader would take it as it is. */
-export function isWholeAnnotation(raw: unknown): boolean {
-  const inner = fieldsOf(fieldsOf(raw)?.url_citation);
-  return (
-    inner !== undefined &&
-    typeof inner.url === "string" &&
-    typeof inner.title === "string" &&
-    typeof inner.start_index === "number" &&
-    typeof inner.end_index === "number"
-  );
-}
+const citation = {
+  url: "text",
+  title: "text",
+  start_index: "number",
+  end_index: "number",
+} as const;
+
+/** Whether an annotation is as the API writes it. */
+export const isOwnAnnotation = (raw: unknown): boolean =>
+  hasShape(fieldsOf(raw)?.url_citation, citation);

@@ -11,7 +11,7 @@ import { upstreamError } from "../errors/upstream-error.ts";
 import { nameless } from "../errors/malformed.ts";
 import { vendorFieldsIn, choiceVendorFields, type VendorFields } from "./vendor-extra.ts";
 import { CallAssembly } from "./assembly.ts";
-import { isWholeAnnotation, readAnnotation } from "./citations.ts";
+import { isOwnAnnotation, readAnnotation } from "./citations.ts";
 import { addDetails, detailsText, mergedPieces, reasoningTextIn } from "./details.ts";
 import { readFinish } from "./finish.ts";
 import { areNumbered, callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
@@ -183,7 +183,7 @@ export class ChoiceReader {
 
   #readAnnotations(annotations: unknown): void {
     for (const raw of listOf(annotations) ?? []) {
-      if (!isWholeAnnotation(raw)) this.#forwardable = false;
+      if (!isOwnAnnotation(raw)) this.#forwardable = false;
       this.#hasText = true;
       this.#endSignedReasoning();
       this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });

@@ -15,7 +15,7 @@ import { answerVendorFields } from "./vendor-extra.ts";
 import { readLink } from "./citations.ts";
 import { reasoningFields } from "./details.ts";
 import { ChoiceReader } from "./read-choice.ts";
-import { isWholeUsage, readUsage } from "./usage-chunk.ts";
+import { isOwnUsage, readUsage } from "./usage-chunk.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -283,7 +283,7 @@ class ChatReader implements EventReader {
     const usage = readUsage(raw);
     if (usage !== undefined) this.#emit({ type: "usage", usage });
     const counted = usage !== undefined;
-    return { counted, forwardable: raw.usage == null ? !counted : isWholeUsage(raw.usage) };
+    return { counted, forwardable: raw.usage == null ? !counted : isOwnUsage(raw.usage) };
   }
 
   #fail(fault: Fault): void {

@@ -1,7 +1,8 @@
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { counted } from "../shared/token-counts.ts";
-import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
+import { fieldsOf, listOf } from "../shared/loose.ts";
+import { hasShape } from "../shared/plain.ts";
 
 /** The count of tokens in a frame or body, wherever an upstream puts it. */
 export function readUsage(raw: Fields): Usage | undefined {
@@ -14,14 +15,17 @@ export function readUsage(raw: Fields): Usage | undefined {
   );
 }
 
-/** Whether a chat reader would take a count as it is. */
-export const isWholeUsage = (value: unknown): boolean =>
-  ["prompt_tokens", "completion_tokens", "total_tokens"].every(
-    (key) => (numberOf(fieldsOf(value)?.[key]) ?? -1) >= 0,
-  );
+const usage = {
+  prompt_tokens: "count",
+  completion_tokens: "count",
+  total_tokens: "count",
+} as const;
 
-export function writeUsage(usage: Usage): Fields {
-  const { input, output, total, cached, cacheWrite, reasoning } = usage;
+/** Whether a count is as the API writes it. */
+export const isOwnUsage = (value: unknown): boolean => hasShape(value, usage);
+
+export function writeUsage(count: Usage): Fields {
+  const { input, output, total, cached, cacheWrite, reasoning } = count;
   const details = {
     ...(cached !== undefined && { cached_tokens: cached }),
     ...(cacheWrite !== undefined && { cache_write_tokens: cacheWrite }),

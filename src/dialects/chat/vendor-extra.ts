@@ -1,4 +1,5 @@
 import type { Fields } from "../../turn/turn.ts";
+import { isNothing } from "../shared/plain.ts";
 import { reasoningFields } from "./details.ts";
 
 /** The fields of a message that have a place in our events. */
@@ -27,12 +28,6 @@ export function vendorFieldsIn(
   }
   return { message, reasoning };
 }
-
-const isNothing = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  value === "" ||
-  (typeof value === "object" && Object.keys(value).length === 0);
 
 /** The fields of an answer that have a place in our events, or none worth keeping. */
 const answerFields = new Set("id object created model choices usage obfuscation".split(" "));
