@@ -7,7 +7,7 @@ import { chat } from "../../src/dialects/chat/chat.ts";
 import { StringDecoder } from "node:string_decoder";
 import { stillClock } from "../support/still-clock.ts";
 import { broken } from "../../src/upstreams/http/fault.ts";
-import { counted } from "../../src/dialects/shared/token-counts.ts";
+import { counted } from "../../src/dialects/shared/loose.ts";
 import { UsageReader } from "../../src/dialects/messages/usage.ts";
 
 describe("blanks before an answer", () => {

@@ -57,7 +57,7 @@ describe("the limits in docs/security.md", () => {
     ["a schema", constant("dialects/shared/json-schema.ts", "DEEPEST")],
     ["a recorded turn that is read", 6 * constant("recording/turn-record.ts", "MAX_TURN_BYTES")],
     ["a recorded turn that is read", constant("recording/bundle/read-bundle.ts", "DEEPEST")],
-    ["a count of tokens", constant("dialects/shared/token-counts.ts", "MAX_TOKENS")],
+    ["a count of tokens", constant("dialects/shared/loose.ts", "MAX_TOKENS")],
   ])("%s: as the code has it", (begins, value) => {
     expect(row(begins)).toMatch(new RegExp(`\\b${value}\\b`));
   });

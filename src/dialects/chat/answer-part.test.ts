@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readAnswerPart } from "./answer-part.ts";
+import { readAnswerPart } from "./answer-fields.ts";
 
 const hm = { type: "reasoning", text: "hm" };
 

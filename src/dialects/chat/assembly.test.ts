@@ -2,15 +2,46 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
 import { CallAssembly, type Fragment } from "./assembly.ts";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 type Told = { id: string; kind: string; name: string; input: string };
 
+/** The calls of fragments. `repaired`: the plain way did not take all of them; what it took it must read alike. */
 function assemble(fragments: readonly Fragment[]): {
   calls: Told[];
   repaired: boolean;
   nameless: boolean;
+} {
+  const tolerant = reading();
+  for (const fragment of fragments) tolerant.assembly.each(fragment, tolerant.emit);
+  const plain = reading();
+  let repaired = false;
+  let kind: Fragment["kind"];
+  for (const fragment of fragments) {
+    kind = fragment.kind ?? kind;
+    const list = [rawOf(fragment, kind)];
+    if (fragment.notFirst !== true && plain.assembly.fits(list, false))
+      plain.assembly.take(list, false, plain.emit);
+    else {
+      repaired = true;
+      plain.assembly.each(fragment, plain.emit);
+    }
+  }
+  repaired ||= !plain.assembly.isSettled();
+  for (const { assembly, emit } of [tolerant, plain]) assembly.end(emit);
+  expect(plain.calls).toEqual(tolerant.calls);
+  const { assembly, calls } = tolerant;
+  expect(assembly.waiting()).toBe(assembly.nameless());
+  return { calls, repaired, nameless: assembly.nameless() };
+}
+
+/** An assembly, and the calls that it emits. */
+function reading(): {
+  assembly: CallAssembly;
+  calls: Told[];
+  emit: (event: CallStart<UpstreamName> | CallDelta) => void;
 } {
   let made = 0;
   const assembly = new CallAssembly(0, (prefix) => `${prefix}_new${made++}`);
@@ -24,10 +55,14 @@ function assemble(fragments: readonly Fragment[]): {
     if (call === undefined) throw new Error("a delta before its start, or numbers with gaps");
     call.input += event.text;
   };
-  for (const fragment of fragments) assembly.each(fragment, emit);
-  assembly.end(emit);
-  expect(assembly.waiting()).toBe(assembly.nameless());
-  return { calls, repaired: assembly.repaired(), nameless: assembly.nameless() };
+  return { assembly, calls, emit };
+}
+
+/** A fragment as an entry of `tool_calls`. */
+function rawOf({ index, id, kind, name, input }: Fragment, current: Fragment["kind"]): Fields {
+  const body =
+    current === "custom" ? { custom: { name, input } } : { function: { name, arguments: input } };
+  return JSON.parse(JSON.stringify({ index, id, type: kind, ...body })) as Fields;
 }
 
 const told = (name: string, input: string, id: string): Told => ({

@@ -2,10 +2,12 @@ import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart, Literals } from "../../turn/event.ts";
+import { isFields } from "../../json/json.ts";
 import { JsonScanner } from "../../json/scan.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { inputText } from "../shared/loose.ts";
+import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
+import { hasShape } from "../shared/plain.ts";
 
 /** A piece of a call as chat upstreams send them: any of it may be missing, null or empty. */
 export type Fragment = {
@@ -62,7 +64,6 @@ export class CallAssembly {
   #current: Slot | undefined;
   /** The header of a complete call, sent once more: the same again, or that of the next call. */
   #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
-  #repaired = false;
   #heldLength = 0;
 
   constructor(choice: number, newId: NewId) {
@@ -70,10 +71,74 @@ export class CallAssembly {
     this.#newId = newId;
   }
 
+  /** Whether a list of calls, or of their pieces, is as the OpenAI API writes it, and no call waits. */
+  fits(list: unknown, isWhole: boolean): boolean {
+    if (!Array.isArray(list) || this.#header !== undefined || this.#due >= this.#next) return false;
+    // Some readers look at the first call of a frame only.
+    if (!isWhole) return list.length === 1 && this.#fitsPiece(list[0]);
+    const ids = new Set<unknown>();
+    for (const [at, raw] of (list as readonly unknown[]).entries()) {
+      if (!isFields(raw) || !hasOwnHeader(raw) || ids.has(raw.id)) return false;
+      if (raw.index !== undefined && raw.index !== at) return false;
+      const text = inputOf(raw);
+      if (text.trim() === "" || (at + 1 < list.length && isOpenText(raw, text))) return false;
+      ids.add(raw.id);
+    }
+    return this.#slots.length === 0;
+  }
+
+  #fitsPiece(raw: unknown): boolean {
+    if (!isFields(raw) || typeof raw.index !== "number") return false;
+    const { index, id, type } = raw;
+    const slot = this.#slots[index];
+    if (this.#byIndex.get(index) !== slot) return false;
+    if (slot === undefined) {
+      if (index !== this.#slots.length || !hasOwnHeader(raw)) return false;
+      if (this.#byId.has(String(id))) return false;
+    } else {
+      const body = bodyOf(raw, slot.kind);
+      if (id !== undefined || type !== undefined || slot.name === "") return false;
+      if (body === undefined || body.name !== undefined) return false;
+      if (typeof body[inputField(slot.kind)] !== "string") return false;
+    }
+    // One that begins now waits for those before it to begin, and to be complete.
+    const isNext = index === this.#next && !isOpen(this.#current);
+    return index < this.#next || isNext || inputOf(raw) === "";
+  }
+
+  /** Whether such a piece begins a call. */
+  begins(list: unknown): boolean {
+    const index = listOf(list)?.map((raw) => fieldsOf(raw)?.index)[0];
+    return typeof index !== "number" || index >= this.#next;
+  }
+
+  /** Reads a list that fits. */
+  take(list: readonly Fields[], isWhole: boolean, emit: CallEvents): void {
+    for (let at = 0; at < list.length; at++) {
+      const raw = list[at] ?? {};
+      const index = isWhole ? at : (raw.index as number);
+      let slot = this.#slots[index];
+      if (slot === undefined) {
+        const { id, type: kind } = raw as { id: string; type: string };
+        const { name } = raw[kind] as { name: string };
+        slot = this.#open({ index, id, kind });
+        this.#learn(slot, { index, id, kind, name, extra: vendorFieldsOf(raw) });
+      } else if (index >= this.#next) this.#learn(slot, { index, extra: vendorFieldsOf(raw) });
+      this.#last = slot;
+      const text = inputOf(raw);
+      if (text === "") continue;
+      if (index >= this.#next) {
+        this.#due = index;
+        this.#begin(slot, emit);
+      }
+      this.#add(slot, text, emit);
+    }
+  }
+
+  /** Reads a fragment of any shape. */
   each(fragment: Fragment, emit: CallEvents): void {
-    const { id, kind, input } = fragment;
-    const text = inputText(input);
-    if (input !== undefined && typeof input !== "string") this.#repaired = true;
+    const { id } = fragment;
+    const text = inputText(fragment.input);
     let slot = this.#find(fragment);
     const header = text.trim() === "" ? undefined : this.#header;
     if (slot !== undefined && header?.of === slot && isBlank(fragment.name)) {
@@ -82,15 +147,11 @@ export class CallAssembly {
       this.#learn(slot, header.fragment);
     }
     if (slot === undefined) {
-      if (isBlank(id) && isBlank(fragment.name) && text === "") {
-        this.#repaired = true;
-        return;
-      }
+      if (isBlank(id) && isBlank(fragment.name) && text === "") return;
       slot = this.#open(fragment);
-    } else if (isOdd(slot, fragment)) this.#repaired = true;
+    }
     this.#header = isHeader(slot, fragment, text) ? { of: slot, fragment } : undefined;
     this.#learn(slot, fragment);
-    if (kind != null && kind !== slot.kind) this.#repaired = true;
     if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
     if (slot.held !== "" && slot.name !== "") this.#due = Math.max(this.#due, slot.call);
     this.#beginDue(emit);
@@ -104,7 +165,6 @@ export class CallAssembly {
 
   /** The choice is over: begins calls that never had arguments, or waited for others. */
   end(emit: CallEvents): void {
-    if (this.#slots.some(({ empty }) => empty)) this.#repaired = true;
     for (const slot of this.#slots.slice(this.#next)) {
       if (slot.name === "") return;
       this.#begin(slot, emit);
@@ -130,9 +190,11 @@ export class CallAssembly {
     return this.#slots.filter(isOpen).map(({ call }) => call);
   }
 
-  /** True if the fragments so far were not what the OpenAI API would have sent. */
-  repaired(): boolean {
-    return this.#repaired;
+  /** Whether all calls have begun and have arguments. */
+  isSettled(): boolean {
+    if (this.waiting()) return false;
+    for (const { empty } of this.#slots) if (empty) return false;
+    return true;
   }
 
   #find(fragment: Fragment): Slot | undefined {
@@ -146,10 +208,9 @@ export class CallAssembly {
     return found === this.#last && isTwin(found, fragment) ? undefined : ongoing(found, fragment);
   }
 
-  #open({ id, index, kind }: Fragment): Slot {
+  #open({ id, kind }: Fragment): Slot {
     const given = id ?? "";
     const taken = given === "" || this.#byId.has(given);
-    if (taken || index !== this.#slots.length || kind == null) this.#repaired = true;
     const slot: Slot = {
       call: this.#slots.length,
       id: taken ? this.#newId("call") : given,
@@ -192,10 +253,7 @@ export class CallAssembly {
   #beginDue(emit: CallEvents): void {
     while (this.#next <= this.#due) {
       const slot = this.#slots[this.#next];
-      if (slot === undefined || slot.name === "" || isOpen(this.#current)) {
-        this.#repaired = true;
-        return;
-      }
+      if (slot === undefined || slot.name === "" || isOpen(this.#current)) return;
       this.#begin(slot, emit);
     }
   }
@@ -250,13 +308,6 @@ const isTwin = (last: Slot | undefined, { notFirst, id, name }: Fragment): boole
   !isBlank(name) &&
   !isBlank(last?.given) &&
   id !== last?.given;
-
-/** Whether a fragment of a known call repeats what the OpenAI API sends only once. */
-const isOdd = (slot: Slot, { index, id, name, kind }: Fragment): boolean =>
-  index !== slot.call ||
-  id !== undefined ||
-  name !== undefined ||
-  (kind !== undefined && kind !== slot.kind);
 
 /**
  * Whether a fragment that found a call by index, id or position opens the next
@@ -344,3 +395,105 @@ const kindOf = (kind: string | null | undefined): string =>
 
 const isBlank = (text: string | null | undefined): text is "" | null | undefined =>
   text === undefined || text === null || text === "";
+
+/** Whether every call has an index of its own. */
+export const areNumbered = (calls: readonly unknown[]): boolean =>
+  new Set(calls.flatMap((call) => indexOf(fieldsOf(call)?.index) ?? [])).size === calls.length;
+
+/** A piece of a call as it stands in `tool_calls`; `place`: its number, whatever it says itself. */
+export function fragmentOf(raw: Fields, at: number, place: number | undefined): Fragment {
+  const custom = fieldsOf(raw.custom);
+  const body = fieldsOf(raw.function) ?? custom ?? raw;
+  const { index, id, type } = raw;
+  return {
+    index: place ?? indexOf(index),
+    id: typeof id === "number" ? String(id) : wordOf(id),
+    kind: wordOf(type) ?? (custom === undefined ? undefined : "custom"),
+    name: wordOf(body.name),
+    input: body.arguments === undefined ? body.input : body.arguments,
+    notFirst: at > 0,
+    extra: vendorFieldsOf(raw),
+  };
+}
+
+/** A number, also where it is written as a text. */
+function indexOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\d{1,4}$/.test(value) ? Number(value) : undefined;
+}
+
+const callFields = new Set("index id type function custom name arguments input".split(" "));
+
+/** Fields of a call that are a provider's own. */
+function vendorFieldsOf(raw: Fields): Fields | undefined {
+  let extra: Record<string, unknown> | undefined;
+  for (const key of Object.keys(raw))
+    if (!callFields.has(key) && raw[key] != null) (extra ??= {})[key] = raw[key];
+  return extra;
+}
+
+const called = { name: "filled" } as const;
+
+/** Whether the beginning of a call is as the OpenAI API writes it. */
+function hasOwnHeader(raw: Fields): boolean {
+  if (typeof raw.id !== "string" || raw.id === "") return false;
+  const body = raw.type === "custom" || raw.type === "function" ? bodyOf(raw, raw.type) : undefined;
+  if (body === undefined || !hasShape(body, called)) return false;
+  const input = body[inputField(raw.type)];
+  return input === undefined ? body.input === undefined : typeof input === "string";
+}
+
+/** The fields of a call of one kind, unless it has those of another, too. */
+function bodyOf({ function: named, custom }: Fields, kind: string): Fields | undefined {
+  const [own, other] = kind === "custom" ? [custom, named] : [named, custom];
+  const isOwn =
+    other === undefined && isFields(own) && (kind !== "custom" || own.arguments === undefined);
+  return isOwn ? own : undefined;
+}
+
+const inputField = (kind: unknown): string => (kind === "custom" ? "input" : "arguments");
+
+/** The input in a call that is as the OpenAI API writes it. */
+const inputOf = ({ function: named, custom }: Fields): string =>
+  ((named as Fields | undefined)?.arguments ??
+    (custom as Fields | undefined)?.input ??
+    "") as string;
+
+/** Whether the arguments of a function have open brackets. */
+function isOpenText({ type }: Fields, text: string): boolean {
+  if (type === "custom") return false;
+  const scanner = new JsonScanner();
+  scanner.follow(text);
+  return scanner.isOpen();
+}
+
+/** A word, or how its absence was written. */
+const wordOf = (value: unknown): string | null | undefined =>
+  typeof value === "string" || value === null ? value : undefined;
+
+/** A call, or a piece of its input, that stands among the parts of the content. */
+export function callInPart(raw: unknown): Fragment | undefined {
+  const part = fieldsOf(raw);
+  switch (part?.type) {
+    case "tool_use":
+    case "tool_call":
+    case "function_call": {
+      const { id, call_id: callId, name } = part;
+      const input = part.input ?? part.arguments;
+      return {
+        id: filledText(callId) ?? filledText(id),
+        kind: "function",
+        name: filledText(name),
+        // Nothing yet: the input follows, or there is none.
+        input: isEmptyObject(input) ? undefined : input,
+      };
+    }
+    case "input_json_delta":
+      return { input: part.partial_json };
+    default:
+      return undefined;
+  }
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  isFields(value) && Object.keys(value).length === 0;

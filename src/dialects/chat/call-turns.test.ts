@@ -39,7 +39,6 @@ describe("calls whose fragments take turns", () => {
       { index: 1, input: "]" },
     ]);
     expect(said).toEqual(["0:", '0{"x', '0":1}', "1:", "1[1", "1,2", "1]", "2:", "2{}"]);
-    expect(assembly.repaired()).toBe(true);
     expect(assembly.waiting()).toBe(false);
   });
 

@@ -1,16 +1,31 @@
-import { rateLimitHeaders } from "../shared/rate-limit-headers.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
+import { bearer, rateLimitHeaders } from "../shared/headers.ts";
 import { sseDone } from "../../stream/sse.ts";
-import { bearer } from "../shared/bearer.ts";
-import type { Dialect } from "../dialect.ts";
+import type { CompletionForm, Dialect } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
-import { chatDoor, chatRoute } from "./route.ts";
-import { completions } from "./stored.ts";
-import { chatTraits } from "./traits.ts";
+import { chatDoor, chatRoute, chatTraits } from "./traits.ts";
 import { writeAnswer } from "./write-answer.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
+
+/** Completions with `store: true`, as they are kept and shown. */
+const completions: CompletionForm = {
+  route: chatDoor,
+  prefix: "chatcmpl-",
+  isWanted: ({ params }) => params.store === true,
+  completionIn(text, { metadata }) {
+    const completion = jsonOf(text);
+    if (!isFields(completion)) return undefined;
+    return { ...completion, metadata: isFields(metadata) ? metadata : {} };
+  },
+  messagesIn: ({ messages }, id) =>
+    (Array.isArray(messages) ? messages.filter(isFields) : []).map((message, at) => {
+      const own = `${id}-${at}`;
+      return { id: own, json: JSON.stringify({ ...message, id: own }) };
+    }),
+};
 
 /** OpenAI Chat Completions, and whoever calls itself compatible. */
 export const chat = {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { delta, done, read, role, stop, text } from "../../../test/support/chat-frames.ts";
-import { imageItem, imagesIn, writeImage } from "./images.ts";
+import { imageItem, imagesIn, writeImage } from "./answer-fields.ts";
 
 const url = "data:image/webp;base64,UklGRg==";
 const image = { type: "image_url", image_url: { url } };

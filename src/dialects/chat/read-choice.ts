@@ -1,23 +1,35 @@
-import { append } from "../../turn/append.ts";
+/** Reads one choice of a chat answer. */
+
+import { isFields } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
+import { append } from "../../turn/append.ts";
 import type { NewId } from "../../turn/clock.ts";
-import { isCut, type VendorExtra, type StopReason, type TurnEvent } from "../../turn/event.ts";
+import { isCut, type StopReason, type TurnEvent, type VendorExtra } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { nameless, upstreamError } from "../errors/upstream-error.ts";
 import type { Delta, Run } from "../shared/frame-runs.ts";
-import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
-import { upstreamError } from "../errors/upstream-error.ts";
-import { nameless } from "../errors/malformed.ts";
-import { vendorFieldsIn, choiceVendorFields, type VendorFields } from "./vendor-extra.ts";
-import { CallAssembly } from "./assembly.ts";
-import { isOwnAnnotation, readAnnotation } from "./citations.ts";
-import { addDetails, detailsText, mergedPieces, reasoningTextIn } from "./details.ts";
-import { readFinish } from "./finish.ts";
-import { areNumbered, callInPart, fragmentOf, isOwnHeader } from "./fragment.ts";
-import { imageItem, imagesIn } from "./images.ts";
-import { readAnswerPart } from "./answer-part.ts";
-import { Snapshots } from "./snapshots.ts";
+import { fieldsOf, filledText, inputText, listOf, numberOf } from "../shared/loose.ts";
+import { isNothing } from "../shared/plain.ts";
+import {
+  addDetails,
+  areOwnAnnotations,
+  choiceVendorFields,
+  detailsText,
+  imageItem,
+  imagesIn,
+  mergedPieces,
+  ownStops,
+  readAnnotation,
+  readAnswerPart,
+  readFinish,
+  reasoningFields,
+  reasoningTextIn,
+  vendorFieldsIn,
+  type VendorFields,
+} from "./answer-fields.ts";
+import { areNumbered, CallAssembly, callInPart, fragmentOf } from "./assembly.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -25,6 +37,10 @@ type Event = TurnEvent<UpstreamName>;
 export class ChoiceReader {
   /** Its number for the client. */
   readonly index: number;
+  hasText = false;
+  /** Whether it has emitted anything but its end. */
+  hasContent = false;
+  isFinished = false;
   readonly vendorFields: VendorFields = choiceVendorFields();
   readonly #newId: NewId;
   readonly #calls: CallAssembly;
@@ -34,17 +50,11 @@ export class ChoiceReader {
   #reasoningExtra: Fields | undefined;
   #hasRole = false;
   #hasReasoning = false;
-  #hasText = false;
   /** In the form of today. */
   #hasCalls = false;
-  #hasContent = false;
-  #finished = false;
   /** Of an upstream that sends messages where deltas belong. */
   #snapshots: Snapshots | undefined;
   #emit: Emit<Event> = () => {};
-  // Of the entry at hand:
-  #forwardable = true;
-  #begun = false;
 
   constructor(index: number, newId: NewId) {
     this.index = index;
@@ -52,18 +62,52 @@ export class ChoiceReader {
     this.#calls = new CallAssembly(index, newId);
   }
 
-  /** Takes an entry of `choices`. True if it is as the OpenAI API would have sent it. */
-  each(raw: Fields, whole: boolean, emit: Emit<Event>): boolean {
+  /** Whether an entry of `choices` is as the OpenAI API writes it. */
+  fits(raw: Fields, isWhole: boolean): boolean {
+    const delta = isWhole ? raw.message : raw.delta;
+    // A client would take the text twice if a message came with the delta.
+    if (!isFields(delta) || (!isWhole && isFields(raw.message)) || raw.error != null) return false;
+    const { role, content, annotations, tool_calls: calls, function_call: oldCall } = delta;
+    if (role === undefined ? !this.#hasRole : role !== "assistant" || this.#hasRole) return false;
+    if (content != null && typeof content !== "string") return false;
+    if (oldCall != null || !(annotations == null || areOwnAnnotations(annotations))) return false;
+    const hasCalls = Array.isArray(calls) ? calls.length > 0 : calls != null;
+    if (hasCalls && !this.#calls.fits(calls, isWhole)) return false;
+    const reason = raw.finish_reason;
+    if (reason == null) return !isWhole && (!this.isFinished || isSilent(delta, raw));
+    const stop = ownStops.get(reason);
+    if (stop === undefined || this.isFinished) return false;
+    const made = hasCalls || this.#calls.made();
+    // Whether calls were made is a fact, and what a client goes by.
+    if (stop === "calls" ? !made : stop === "end" && made) return false;
+    // A whole answer is given without the call that its end cut off.
+    if (isWhole) return !made || !isCut(stop);
+    // Readers that detect the end of a call miss one that begins where the choice ends.
+    return this.#calls.isSettled() && !(hasCalls && this.#calls.begins(calls));
+  }
+
+  /** Reads an entry that fits. */
+  take(raw: Fields, isWhole: boolean, emit: Emit<Event>): void {
     this.#emit = emit;
-    this.#forwardable = true;
-    this.#begun = false;
-    if (raw.error != null) {
-      const fault = upstreamError(raw);
-      if (fault !== undefined) this.#fail(fault);
+    const delta = (isWhole ? raw.message : raw.delta) as Fields;
+    if (delta.role !== undefined) this.#hasRole = true;
+    this.#readParts(delta, raw, isWhole);
+    const calls = delta.tool_calls as readonly Fields[] | null | undefined;
+    if (calls != null && calls.length > 0) {
+      this.#hasCalls = true;
+      this.#calls.take(calls, isWhole, this.#emitCall);
     }
-    this.#readEntry(raw, whole);
-    this.#readEnd(raw.finish_reason, whole);
-    return this.#forwardable;
+    const stop = ownStops.get(raw.finish_reason);
+    if (stop !== undefined) this.#end(stop);
+  }
+
+  /** Reads an entry of any shape. */
+  each(raw: Fields, isWhole: boolean, emit: Emit<Event>): void {
+    this.#emit = emit;
+    const fault = raw.error == null ? undefined : upstreamError(raw);
+    if (fault !== undefined) this.#fail(fault);
+    this.#readEntry(raw, isWhole);
+    this.#readEnd(raw.finish_reason);
   }
 
   /** Emits an annotation that came outside of the choice. */
@@ -74,7 +118,7 @@ export class ChoiceReader {
   /** True if more text has no other effect than to be emitted. */
   takesRuns(): boolean {
     const isSigned = this.#details.length > 0 || this.#reasoningExtra !== undefined;
-    return !this.#finished && !isSigned && !this.#calls.waiting();
+    return !this.isFinished && !isSigned && !this.#calls.waiting();
   }
 
   /** Takes frames that are known to bring nothing but more text. */
@@ -86,22 +130,9 @@ export class ChoiceReader {
   /** The answer is over without a `finish_reason` of this choice. */
   close(emit: Emit<Event>): void {
     // Arguments with open brackets were cut off: the end of the stream does not complete them.
-    if (this.#finished || this.#calls.unclosed().length > 0) return;
+    if (this.isFinished || this.#calls.unclosed().length > 0) return;
     this.#emit = emit;
     this.#end(this.#calls.made() ? "calls" : "end");
-  }
-
-  finished(): boolean {
-    return this.#finished;
-  }
-
-  hasText(): boolean {
-    return this.#hasText;
-  }
-
-  /** Whether it has emitted anything but its end. */
-  hasContent(): boolean {
-    return this.#hasContent;
   }
 
   /** Whether a call has begun upstream that cannot be emitted yet. */
@@ -109,136 +140,106 @@ export class ChoiceReader {
     return this.#calls.waiting();
   }
 
-  #readEntry(raw: Fields, whole: boolean): void {
+  #readEntry(raw: Fields, isWhole: boolean): void {
     const message = fieldsOf(raw.message);
-    if (whole && message !== undefined) return this.#readDelta(message, raw, true);
+    if (isWhole && message !== undefined) return this.#readDelta(message, raw, true);
     const delta = fieldsOf(raw.delta) ?? textDelta(raw);
-    // A client would take the text twice if a message came with the delta.
-    const isOwn = delta !== undefined && delta === raw.delta && message === undefined;
-    if (whole || !isOwn) this.#forwardable = false;
-    if (delta !== undefined) return this.#readDelta(delta, raw, whole);
+    if (delta !== undefined) return this.#readDelta(delta, raw, isWhole);
     if (message === undefined) return;
-    if (!this.#hasContent) this.#snapshots ??= new Snapshots();
+    if (!this.hasContent) this.#snapshots ??= new Snapshots();
     if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.fresh(message), raw, true);
     // A message behind the deltas repeats them, but for calls.
     else if (!this.#calls.made()) this.#readCalls(message, true);
   }
 
-  #readDelta(delta: Fields, raw: Fields, whole: boolean): void {
-    this.#readRole(delta.role);
-    this.#readReasoning(delta);
-    const { message, reasoning } = vendorFieldsIn(delta);
-    if (reasoning !== undefined) this.#readReasoningExtra(reasoning, whole);
-    const logprobs = listOf(fieldsOf(raw.logprobs)?.content);
+  #readDelta(delta: Fields, raw: Fields, isWhole: boolean): void {
+    if (delta.role != null) this.#hasRole = true;
+    this.#readParts(delta, raw, isWhole);
+    this.#readCalls(delta, isWhole);
+  }
+
+  /** Reads what is no call. */
+  #readParts(delta: Fields, raw: Fields, isWhole: boolean): void {
+    const thought = reasoningTextIn(delta);
+    if (thought !== undefined) {
+      this.#hasReasoning = true;
+      this.#emitReasoning(thought);
+    } else if (delta.reasoning_details != null || delta.thinking_blocks != null)
+      this.#readBlocks(delta);
+    const vendor = vendorFieldsIn(delta);
+    if (vendor?.reasoning !== undefined) this.#readReasoningExtra(vendor.reasoning, isWhole);
     // The transcript of audio counts as text.
-    const transcript = filledText(fieldsOf(delta.audio)?.transcript);
-    const content =
-      filledText(delta.content) === undefined ? (transcript ?? delta.content) : delta.content;
-    this.#readContent(content, logprobs?.length === 0 ? undefined : logprobs);
-    // Calls that come in both forms are read once.
-    const isOther = this.#hasCalls || (listOf(delta.tool_calls) ?? []).length > 0;
-    if (typeof delta.content === "object" && !isOther)
-      this.#readCallParts(listOf(delta.content) ?? [delta.content], whole);
-    this.#emitRefusal(filledText(delta.refusal) ?? "");
-    this.#readAnnotations(delta.annotations);
-    for (const url of imagesIn(delta.images)) this.#emitImage(url);
-    if (message !== undefined) this.#emitVendorExtra("message", message);
-    this.#readCalls(delta, whole);
+    const { content } = delta;
+    const text =
+      (content === "" || typeof content !== "string") && delta.audio != null
+        ? (filledText(fieldsOf(delta.audio)?.transcript) ?? content)
+        : content;
+    const logprobs = raw.logprobs == null ? undefined : listOf(fieldsOf(raw.logprobs)?.content);
+    const hasLogprobs = logprobs !== undefined && logprobs.length > 0;
+    if (typeof text !== "string") {
+      if (text != null) this.#readContentParts(delta, isWhole);
+    } else if (hasLogprobs) this.#emitText(text, logprobs);
+    else if (text !== "") this.#emitText(text);
+    if (delta.refusal != null) this.#emitRefusal(filledText(delta.refusal) ?? "");
+    if (delta.annotations != null) this.#readAnnotations(delta.annotations);
+    if (delta.images != null) for (const url of imagesIn(delta.images)) this.#emitImage(url);
+    if (vendor?.message !== undefined) this.#emitVendorExtra("message", vendor.message);
   }
 
-  #readRole(role: unknown): void {
-    if (role === undefined) return;
-    if (this.#hasRole || role !== "assistant") this.#forwardable = false;
-    if (role === null) return;
-    this.#hasRole = true;
+  /** Reads reasoning that comes in blocks. If it comes as text too, it is read once. */
+  #readBlocks({ reasoning_details: details, thinking_blocks: blocks }: Fields): void {
+    if (!this.#hasReasoning)
+      this.#emitReasoning(detailsText(listOf(details) ?? listOf(blocks) ?? []));
   }
 
-  #readReasoning(delta: Fields): void {
-    const text = reasoningTextIn(delta);
-    this.#hasReasoning ||= text !== undefined;
-    // Reasoning that comes in both forms is read once.
-    const blocks = listOf(delta.reasoning_details) ?? listOf(delta.thinking_blocks) ?? [];
-    this.#emitReasoning(text ?? (this.#hasReasoning ? "" : detailsText(blocks)));
+  #readAnnotations(annotations: unknown): void {
+    for (const raw of listOf(annotations) ?? []) {
+      this.hasText = true;
+      this.#endSignedReasoning();
+      this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
+    }
   }
 
-  #readContent(content: unknown, logprobs: readonly unknown[] | undefined): void {
-    if (typeof content === "string") return this.#emitText(content, logprobs);
-    if (content === undefined || content === null) return;
-    this.#forwardable = false;
-    for (const part of listOf(content) ?? [content]) {
+  /** Reads content that is no text: parts, which may be calls. */
+  #readContentParts({ content, tool_calls: listed }: Fields, isWhole: boolean): void {
+    const parts = listOf(content) ?? [content];
+    for (const part of parts) {
       const { type, text, signed } = readAnswerPart(part);
       if (type === "reasoning") this.#emitReasoning(text);
       if (signed !== undefined) this.#readReasoningExtra({ thinking_blocks: [signed] }, false);
       if (type === "refusal") this.#emitRefusal(text);
       if (type === "text") this.#emitText(text);
     }
-  }
-
-  #readCallParts(parts: readonly unknown[], whole: boolean): void {
+    // Calls that come in both forms are read once.
+    if (this.#hasCalls || (listOf(listed) ?? []).length > 0) return;
     for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
-      const index = whole ? at : undefined;
+      const index = isWhole ? at : undefined;
       this.#calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
     }
   }
 
-  #readAnnotations(annotations: unknown): void {
-    for (const raw of listOf(annotations) ?? []) {
-      if (!isOwnAnnotation(raw)) this.#forwardable = false;
-      this.#hasText = true;
-      this.#endSignedReasoning();
-      this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
-    }
-  }
-
-  #readCalls(delta: Fields, whole: boolean): void {
+  #readCalls(delta: Fields, isWhole: boolean): void {
     const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
-    // Some readers look at the first only.
-    if (list.length > 1 && !whole) this.#forwardable = false;
-    const isPlaced = whole && !areNumbered(list);
+    const isPlaced = isWhole && !areNumbered(list);
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
-      if (typeof raw?.index === "string" || list !== delta.tool_calls) this.#forwardable = false;
-      if (raw === undefined) {
-        this.#forwardable = false;
-        continue;
-      }
-      const fragment = fragmentOf(raw, at, isPlaced ? at : undefined);
-      if (filledText(fragment.name) !== undefined) {
-        // A header repeated with every piece is weighed each time anew.
-        if (!isOwnHeader(raw)) this.#forwardable = false;
-      }
-      this.#calls.each(fragment, this.#emitCall);
+      if (raw === undefined) continue;
+      this.#calls.each(fragmentOf(raw, at, isPlaced ? at : undefined), this.#emitCall);
     }
     this.#hasCalls ||= list.length > 0;
-    const legacy = fieldsOf(delta.function_call);
-    if (legacy !== undefined && this.#hasCalls) this.#forwardable = false;
+    const oldCall = fieldsOf(delta.function_call);
     // Some send a call in the old form too.
-    else if (legacy !== undefined) {
-      const { name, arguments: input } = legacy;
-      this.#calls.each(
-        { index: 0, kind: "function", name: filledText(name), input },
-        this.#emitCall,
-      );
-    }
-    if (this.#calls.repaired()) this.#forwardable = false;
+    if (oldCall === undefined || this.#hasCalls) return;
+    const { name, arguments: input } = oldCall;
+    const fragment = { index: 0, kind: "function", name: filledText(name), input };
+    this.#calls.each(fragment, this.#emitCall);
   }
 
-  #readEnd(reason: unknown, whole: boolean): void {
+  #readEnd(reason: unknown): void {
     if (reason === undefined || reason === null) return;
     const word = filledText(reason) ?? filledText(fieldsOf(reason)?.type);
-    if (word === undefined || this.#finished) {
-      this.#forwardable = false;
-      return;
-    }
-    const { stop, forwardable: isOwn } = readFinish(word);
-    // Whether calls were made is a fact, and what a client goes by.
-    const made = this.#calls.made();
-    const isTrue = stop === "calls" ? made : stop !== "end" || !made;
-    // A whole answer is given without the call that its end cut off.
-    const isLess = whole && made && !(stop instanceof Fault) && isCut(stop);
-    // Readers that tell when a call is done miss one that begins where the choice ends.
-    const isLate = this.#begun && !whole;
-    if (word !== reason || !isOwn || !isTrue || isLess || isLate) this.#forwardable = false;
+    if (word === undefined || this.isFinished) return;
+    const stop = readFinish(word);
     if (stop instanceof Fault) this.#fail(stop);
     else this.#end(stop);
   }
@@ -249,23 +250,21 @@ export class ChoiceReader {
       for (const call of this.#calls.unclosed())
         this.#emitEvent({ type: "call-end", choice: this.index, call, complete: false });
     this.#endSignedReasoning();
-    if (this.#calls.repaired()) this.#forwardable = false;
     if (this.#calls.nameless()) return this.#fail(nameless());
     this.#emitEvent({ type: "turn-end", choice: this.index, stop });
-    this.#finished = true;
+    this.isFinished = true;
   }
 
   #emitEvent(event: Event): void {
-    if (!this.#hasRole || this.#finished) this.#forwardable = false;
     // The end is not content.
-    if (event.type !== "turn-end") this.#hasContent = true;
+    if (event.type !== "turn-end") this.hasContent = true;
     this.#emit(event);
   }
 
   #emitText(text: string, logprobs?: readonly unknown[]): void {
     if (text === "" && logprobs === undefined) return;
     this.#endSignedReasoning();
-    this.#hasText = true;
+    this.hasText = true;
     const delta = { type: "text-delta", choice: this.index, text } as const;
     this.#emitEvent(logprobs === undefined ? delta : { ...delta, logprobs });
   }
@@ -273,7 +272,7 @@ export class ChoiceReader {
   #emitRefusal(text: string): void {
     if (text === "") return;
     this.#endSignedReasoning();
-    this.#hasText = true;
+    this.hasText = true;
     this.#emitEvent({ type: "refusal-delta", choice: this.index, text });
   }
 
@@ -293,7 +292,6 @@ export class ChoiceReader {
   }
 
   readonly #emitCall = (event: Event): void => {
-    this.#begun ||= event.type === "call-start";
     this.#endSignedReasoning();
     this.#emitEvent(event);
   };
@@ -336,11 +334,79 @@ export class ChoiceReader {
   }
 
   #fail(fault: Fault): void {
-    this.#forwardable = false;
     this.#emitEvent({ type: "turn-fail", fault });
   }
 }
 
+/** Whether a delta emits nothing. */
+const isSilent = (delta: Fields, { logprobs }: Fields): boolean =>
+  logprobs == null && Object.values(delta).every(isNothing);
+
 /** What a choice says in the form of old completions. */
 const textDelta = ({ message, text }: Fields): Fields | undefined =>
   message == null && typeof text === "string" ? { content: text } : undefined;
+
+/**
+ * For upstreams that send messages where deltas belong: some send all text so
+ * far in each, others only what is new. Which it is shows with the second text
+ * of a field, so it is decided for each field by itself.
+ */
+class Snapshots {
+  readonly #texts = new Map<string, Text>();
+
+  /** The message without what those before it have brought. */
+  fresh(message: Fields): Fields {
+    const fresh: Record<string, unknown> = { ...message };
+    for (const key of ["content", "refusal", ...reasoningFields]) {
+      const text = filledText(message[key]);
+      if (text !== undefined) fresh[key] = this.#new(key, text);
+    }
+    const calls = listOf(message.tool_calls);
+    if (calls !== undefined) fresh.tool_calls = calls.map((call, at) => this.#newOfCall(call, at));
+    return fresh;
+  }
+
+  #newOfCall(raw: unknown, at: number): unknown {
+    const call = fieldsOf(raw);
+    const called = fieldsOf(call?.function);
+    if (call === undefined || called === undefined) return raw;
+    const key = `call ${filledText(call.id) ?? numberOf(call.index) ?? at}`;
+    const input = this.#new(key, inputText(called.arguments));
+    return { ...call, function: { ...called, arguments: input } };
+  }
+
+  #new(key: string, text: string): string {
+    let known = this.#texts.get(key);
+    if (known === undefined) this.#texts.set(key, (known = newText()));
+    return newIn(known, text);
+  }
+}
+
+type Text = {
+  last: string;
+  grows: "unknown" | "by pieces" | "as a whole";
+  /** Came once more: the same again, or a piece like the one before. */
+  repeated: string;
+};
+
+const newText = (): Text => ({ last: "", grows: "unknown", repeated: "" });
+
+function newIn(known: Text, text: string): string {
+  const { last, grows, repeated } = known;
+  if (last === "" || grows === "by pieces") {
+    known.last = text;
+    return text;
+  }
+  if (text.length > last.length && text.startsWith(last)) {
+    known.grows = "as a whole";
+    known.last = text;
+    return text.slice(last.length);
+  }
+  if (grows === "as a whole" || text === "") return "";
+  if (text === last) {
+    known.repeated += text;
+    return "";
+  }
+  known.grows = "by pieces";
+  return repeated + text;
+}

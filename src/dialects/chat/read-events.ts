@@ -1,5 +1,6 @@
 /** Reads a Chat Completions answer, streamed or whole, as events. */
 
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
@@ -7,26 +8,41 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
-import { bareError, upstreamError, strayError } from "../errors/upstream-error.ts";
-import { isBeat, malformed } from "../errors/malformed.ts";
-import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
-import { answerVendorFields } from "./vendor-extra.ts";
-import { readLink } from "./citations.ts";
-import { reasoningFields } from "./details.ts";
+import {
+  bareError,
+  isBeat,
+  malformed,
+  strayError,
+  upstreamError,
+} from "../errors/upstream-error.ts";
+import { FrameRuns, isDelta, type Delta, type Hole } from "../shared/frame-runs.ts";
+import { fieldsOf, filledText, listOf, numberOf } from "../shared/loose.ts";
+import { hasShape } from "../shared/plain.ts";
+import {
+  answerVendorFields,
+  isOwnUsage,
+  readLink,
+  readUsage,
+  reasoningFields,
+} from "./answer-fields.ts";
 import { ChoiceReader } from "./read-choice.ts";
-import { isOwnUsage, readUsage } from "./usage-chunk.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** Far more than anybody asks for; an index beyond is not an index. */
+/** An index beyond it is not an index: no request asks for so many choices. */
 const MOST_CHOICES = 1024;
+
+/** Checks the first entry of a choice; it never reads one. */
+const unread = new ChoiceReader(0, () => "");
+
+const answerHead = { id: "filled", created: "number", model: "text", choices: "list" } as const;
 
 /** Reads what a chat upstream answers. */
 class ChatReader implements EventReader {
   readonly #newId: NewId;
   readonly #frames: boolean;
   readonly #asked: number | undefined;
+  readonly #isPlainFirst: boolean;
   /** Frames that cannot be forwarded yet: a later frame may show that they need repair. */
   #heldFrames: Frame[] = [];
   #isRepaired = false;
@@ -35,32 +51,39 @@ class ChatReader implements EventReader {
   #repeated: { choice: ChoiceReader; delta: Delta; forwardable: boolean } | undefined;
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
+  #areFinished = false;
   readonly #links = new Set<string>();
-  readonly #vendorFields = answerVendorFields();
-  #waiting: Fields | undefined;
   #waitingLinks: string[] = [];
+  readonly #vendorFields = answerVendorFields();
+  #waitingFields: Fields | undefined;
   #started = false;
   #id: string | undefined;
   #over = false;
   #out: Emit<Event> = () => {};
+  /** Events of the frame that is being read, and the last of them. */
+  #events = 0;
+  #last: Event | undefined;
 
-  constructor({ newId, frames, asked }: ReadContext) {
+  constructor({ newId, frames, asked, plain = true }: ReadContext) {
     this.#newId = newId;
     this.#frames = frames;
     this.#asked = asked;
+    this.#isPlainFirst = plain;
   }
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#out = emit;
-    this.#runs.begin();
+    this.#events = 0;
+    if (data === "[DONE]") return this.#readDone(data);
+    const value = jsonOf(data);
+    // Some upstreams wrap an error in a list.
+    const raw = isFields(value) ? value : fieldsOf(listOf(value)?.[0]);
+    if (raw !== undefined) return this.#readChunk(raw, data, name, raw === value);
     const trimmed = data.trim();
-    if (trimmed === "") return;
     if (trimmed === "[DONE]") return this.#readDone(trimmed);
-    const raw = fieldsIn(data);
-    if (raw !== undefined) return this.#readChunk(raw, data, name);
-    // A frame that the end of the connection cut short says nothing; that it was cut will show.
-    if (partial || isBeat(data, name)) return;
+    // A frame that the end of the connection truncated is ignored: the missing end reports the cut.
+    if (trimmed === "" || partial || isBeat(data, name)) return;
     this.#fail(
       name === "error"
         ? bareError({ message: trimmed })
@@ -71,22 +94,20 @@ class ChatReader implements EventReader {
   whole(text: string, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#out = emit;
-    const raw = fieldsIn(text);
+    const value = jsonOf(text);
+    const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
     if (raw === undefined) return this.#fail(malformed("answered with something that is not JSON"));
-    const fault = upstreamError(raw);
-    if (fault !== undefined) return this.#fail(fault);
+    const isPlain = raw === value && this.#fits(raw, true);
     const list = listOf(raw.choices);
+    const fault = isPlain ? undefined : upstreamError(raw);
+    if (fault !== undefined) return this.#fail(fault);
     if (list === undefined)
       return this.#fail(strayError(raw, true) ?? malformed("answered without `choices`"));
-    this.#start(raw);
-    const isOwn = this.#isOwnHead(raw, "chat.completion") && !isListed(text);
-    const own = this.#readChoices(list, true) && isOwn;
-    this.#readLinks(raw);
-    const count = this.#readCount(raw);
-    const forwardable = own && this.#areFinished() && count.forwardable;
+    this.#readHead(raw);
+    this.#readChoices(raw, list, true, isPlain);
     for (const choice of this.#choices.values()) choice.close(this.#emit);
     if (this.#frames && !this.#over)
-      this.#emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
+      emit({ type: "frame", data: text, forwardable: isPlain, ends: "terminal", whole: true });
     this.#over = true;
   }
 
@@ -98,11 +119,8 @@ class ChatReader implements EventReader {
     const { choice, delta, forwardable } = repeated;
     this.#out = emit;
     choice.more(delta, run, emit);
-    if (this.#frames)
-      this.#emitFrame(
-        { type: "frame", data: "", run: text.slice(at, run.end), forwardable },
-        false,
-      );
+    const frames = text.slice(at, run.end);
+    if (this.#frames) this.#emitFrame({ type: "frame", data: "", run: frames, forwardable }, false);
     return run.end;
   }
 
@@ -110,41 +128,71 @@ class ChatReader implements EventReader {
     return this.#over;
   }
 
-  #readChunk(raw: Fields, data: string, name: string | undefined): void {
-    const list = listOf(raw.choices) ?? [];
-    const fault = name === "error" ? bareError(raw) : this.#faultIn(raw, list);
-    if (fault !== undefined) return this.#fail(fault);
-    const isNoise = list.length === 0 && readUsage(raw) === undefined;
-    if (!isNoise || filledText(raw.id) !== undefined) this.#start(raw);
-    this.#readVendorFields(raw);
-    const ownHead = this.#isOwnHead(raw, "chat.completion.chunk") && !isListed(data);
-    // No part of the answer: forwarding it could only confuse.
-    if (isNoise && !ownHead) return;
+  /** Whether a frame or an answer is as the OpenAI API writes it. */
+  #fits(raw: Fields, isWhole: boolean): boolean {
+    if (!this.#isPlainFirst || !this.#hasOwnHead(raw, isWhole)) return false;
+    if (upstreamError(raw) !== undefined) return false;
+    const isCounted = raw.usage != null;
+    if (
+      isCounted ? !isOwnUsage(raw.usage) : raw.x_groq != null && fieldsOf(raw.x_groq)?.usage != null
+    )
+      return false;
+    const list = raw.choices as readonly unknown[];
+    if (list.length === 0) return !isWhole && strayError(raw) === undefined;
+    if (list.length > 1 && !isWhole) return false;
+    for (let at = 0; at < list.length; at++) {
+      const entry = list[at];
+      if (!isFields(entry) || !isIndex(entry.index) || entry.usage != null) return false;
+      const choice = this.#choices.get(entry.index);
+      const next = isWhole ? at : this.#asked === 1 ? this.#choices.size : entry.index;
+      if ((choice?.index ?? next) !== entry.index) return false;
+      if (!(choice ?? unread).fits(entry, isWhole)) return false;
+    }
+    return true;
+  }
 
-    const before = this.#areFinished();
-    const own = this.#readChoices(list, false) && ownHead && Array.isArray(raw.choices);
-    this.#readLinks(raw);
-    const count = this.#readCount(raw);
+  #hasOwnHead(raw: Fields, isWhole: boolean): boolean {
+    const object = isWhole ? "chat.completion" : "chat.completion.chunk";
+    return (
+      hasShape(raw, answerHead) && raw.object === object && (!this.#started || raw.id === this.#id)
+    );
+  }
+
+  #readChunk(raw: Fields, data: string, name: string | undefined, isAlone: boolean): void {
+    const isPlain = isAlone && name !== "error" && this.#fits(raw, false);
+    const list = listOf(raw.choices) ?? [];
+    if (isPlain) this.#readHead(raw);
+    else {
+      const fault = name === "error" ? bareError(raw) : this.#faultIn(raw, list);
+      if (fault !== undefined) return this.#fail(fault);
+      const isNoise = list.length === 0 && readUsage(raw) === undefined;
+      if (this.#started || !isNoise || filledText(raw.id) !== undefined) this.#readHead(raw);
+      // It is no part of the answer, and forwarding it could only confuse.
+      if (isNoise && !this.#hasOwnHead(raw, false)) return;
+    }
+    const hasCount = this.#readChoices(raw, list, false, isPlain);
     if (this.#over) return;
-    const after = this.#areFinished();
-    // Some speak on after their end, or after they have counted.
-    const hold = after || this.#mustHoldFrames();
-    const frame: Frame = {
-      type: "frame",
-      data,
-      name,
-      forwardable: own && count.forwardable,
-      ends: !before && after ? "terminal" : undefined,
-      usageOnly: list.length === 0 && count.counted ? true : undefined,
-    };
-    const delta = hold ? undefined : this.#runs.onlyDelta();
-    this.#emitFrame(frame, hold);
-    if (delta === undefined || list.length !== 1) return;
-    const holes = holesOf(raw, delta, frame.forwardable);
+    const only = this.#events === 1 ? this.#last : undefined;
+    const delta = only !== undefined && isDelta(only) ? only : undefined;
+    if (!this.#frames && delta === undefined) return;
+    const before = this.#areFinished;
+    const hold = this.#mustHoldFrames();
+    this.#emitFrame(
+      {
+        type: "frame",
+        data,
+        name,
+        forwardable: isPlain,
+        ends: !before && this.#areFinished ? "terminal" : undefined,
+        usageOnly: list.length === 0 && hasCount ? true : undefined,
+      },
+      hold,
+    );
+    if (delta === undefined || hold || list.length !== 1 || "logprobs" in delta) return;
+    const holes = holesOf(raw, delta, isPlain);
     const choice = this.#choiceAt(delta.choice);
-    if (holes === undefined || choice === undefined) return;
-    if (this.#runs.learn(data, name, holes))
-      this.#repeated = { choice, delta, forwardable: frame.forwardable };
+    if (holes !== undefined && choice !== undefined && this.#runs.learn(data, name, holes))
+      this.#repeated = { choice, delta, forwardable: isPlain };
   }
 
   /**
@@ -171,76 +219,61 @@ class ChatReader implements EventReader {
   }
 
   #readDone(data: string): void {
-    const forwardable = this.#areFinished();
+    this.#mustHoldFrames();
+    const forwardable = this.#areFinished;
     for (const choice of this.#choices.values()) choice.close(this.#emit);
     if (!this.#over) this.#emitFrame({ type: "frame", data, forwardable, ends: "done" }, false);
     this.#over = true;
   }
 
-  #start(raw: Fields): void {
-    if (this.#started) return;
-    this.#started = true;
-    this.#id = filledText(raw.id);
+  /** Starts the turn. Vendor fields that come later are emitted with the first choice, once there is one. */
+  #readHead(raw: Fields): void {
     const extra = this.#vendorFields.changed(raw);
-    this.#emit({
-      type: "turn-start",
-      dialect: "chat",
-      id: this.#id,
-      model: filledText(raw.model),
-      created: numberOf(raw.created),
-      ...(extra !== undefined && { extra }),
-    });
-  }
-
-  /** Vendor fields of the answer that come after its start wait for a choice to be emitted with. */
-  #readVendorFields(raw: Fields): void {
-    if (!this.#started) return;
-    const extra = this.#vendorFields.changed(raw);
-    if (extra !== undefined) this.#waiting = { ...this.#waiting, ...extra };
-    if (this.#waiting === undefined) return;
+    if (!this.#started) {
+      this.#started = true;
+      this.#id = filledText(raw.id);
+      return this.#emit({
+        type: "turn-start",
+        dialect: "chat",
+        id: this.#id,
+        model: filledText(raw.model),
+        created: numberOf(raw.created),
+        ...(extra !== undefined && { extra }),
+      });
+    }
+    if (extra !== undefined) this.#waitingFields = { ...this.#waitingFields, ...extra };
+    if (this.#waitingFields === undefined) return;
     const [first] = this.#choices.values();
     if (first === undefined) return;
-    this.#emitVendorExtra("answer", first, this.#waiting);
-    this.#waiting = undefined;
+    this.#emitVendorExtra("answer", first, this.#waitingFields);
+    this.#waitingFields = undefined;
   }
 
   #emitVendorExtra(of: "choice" | "answer", { index }: ChoiceReader, fields: Fields): void {
     this.#emit({ type: "vendor-extra", choice: index, of, extra: { dialect: "chat", fields } });
   }
 
-  /** Whether the answer around the choices is as the OpenAI API would have sent it. */
-  #isOwnHead(raw: Fields, object: string): boolean {
-    return (
-      raw.object === object &&
-      this.#id !== undefined &&
-      raw.id === this.#id &&
-      typeof raw.created === "number" &&
-      typeof raw.model === "string"
-    );
-  }
-
-  #readChoices(list: readonly unknown[], isWhole: boolean): boolean {
-    let forwardable = true;
-    for (const [at, entry] of list.entries()) {
-      const raw = fieldsOf(entry);
-      if (raw === undefined || isBlank(raw)) {
-        forwardable = false;
-        continue;
-      }
-      const index = isIndex(raw.index) ? raw.index : at;
-      const choice = this.#choice(index);
-      if (choice.index !== raw.index) forwardable = false;
-      const extra = choice.vendorFields.changed(raw);
+  /** Reads the choices, the links and the count of a frame or an answer. True if there is a count. */
+  #readChoices(raw: Fields, list: readonly unknown[], isWhole: boolean, isPlain: boolean): boolean {
+    for (let at = 0; at < list.length; at++) {
+      const entry = list[at];
+      if (!isFields(entry) || (!isPlain && isBlank(entry))) continue;
+      const choice = this.#choice(isPlain || isIndex(entry.index) ? Number(entry.index) : at);
+      const extra = choice.vendorFields.changed(entry);
       if (extra !== undefined) this.#emitVendorExtra("choice", choice, extra);
-      if (!choice.each(raw, isWhole, this.#emit)) forwardable = false;
+      if (isPlain) choice.take(entry, isWhole, this.#emit);
+      else choice.each(entry, isWhole, this.#emit);
     }
-    return forwardable;
+    if (raw.citations !== undefined || this.#waitingLinks.length > 0) this.#readLinks(raw);
+    const usage = isPlain && raw.usage == null ? undefined : readUsage(raw);
+    if (usage !== undefined) this.#emit({ type: "usage", usage });
+    return usage !== undefined;
   }
 
   #choice(index: number): ChoiceReader {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
-    // Who is asked for one answer may number it otherwise than from 0.
+    // An upstream that is asked for one answer may number it otherwise than from 0.
     const choice = new ChoiceReader(this.#asked === 1 ? this.#choices.size : index, this.#newId);
     this.#choices.set(index, choice);
     return choice;
@@ -251,19 +284,21 @@ class ChatReader implements EventReader {
     return undefined;
   }
 
-  #areFinished(): boolean {
-    for (const choice of this.#choices.values()) if (!choice.finished()) return false;
-    return this.#choices.size > 0;
-  }
-
-  /** Whether nothing has been emitted yet, or a call waits for its name. */
+  /**
+   * Whether frames have to wait: nothing has been emitted yet, a call waits for its name, or all is
+   * over. Some upstreams send more after their end, or after they have counted.
+   */
   #mustHoldFrames(): boolean {
+    let areFinished = this.#choices.size > 0;
     let hasContent = false;
+    let waits = false;
     for (const choice of this.#choices.values()) {
-      if (choice.hasUnnamedCall()) return true;
-      hasContent ||= choice.hasContent();
+      areFinished &&= choice.isFinished;
+      hasContent ||= choice.hasContent;
+      waits ||= choice.hasUnnamedCall();
     }
-    return !hasContent;
+    this.#areFinished = areFinished;
+    return areFinished || !hasContent || waits;
   }
 
   /** Links of the answer are emitted as annotations of the first choice, once that has text. */
@@ -274,16 +309,9 @@ class ChatReader implements EventReader {
       this.#waitingLinks.push(url);
     }
     const [first] = this.#choices.values();
-    if (this.#waitingLinks.length === 0 || first?.hasText() !== true) return;
+    if (this.#waitingLinks.length === 0 || first?.hasText !== true) return;
     for (const url of this.#waitingLinks) first.note(readLink(url), this.#emit);
     this.#waitingLinks = [];
-  }
-
-  #readCount(raw: Fields): { counted: boolean; forwardable: boolean } {
-    const usage = readUsage(raw);
-    if (usage !== undefined) this.#emit({ type: "usage", usage });
-    const counted = usage !== undefined;
-    return { counted, forwardable: raw.usage == null ? !counted : isOwnUsage(raw.usage) };
   }
 
   #fail(fault: Fault): void {
@@ -292,7 +320,9 @@ class ChatReader implements EventReader {
 
   readonly #emit = (event: Event): void => {
     if (event.type === "turn-fail") this.#over = true;
-    this.#out(this.#runs.pass(event));
+    this.#events++;
+    this.#last = event;
+    this.#out(event);
   };
 }
 

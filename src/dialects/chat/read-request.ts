@@ -1,33 +1,119 @@
-import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
+/** Reads Chat Completions requests. Each field is checked where it is read; a Fault names the one that is wrong. */
+
 import { append } from "../../turn/append.ts";
 import { clientName } from "../../turn/names.ts";
 import { isSeal } from "../../turn/seal.ts";
-import { invalid, readModel, shaped } from "../shared/shape.ts";
-import { readParams } from "../shared/params.ts";
-import { collectRepairs, type Repair } from "../shared/repairs.ts";
+import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { responsesDoor } from "../responses/route.ts";
-import { fieldsOf, filledText, numberOf } from "../shared/loose.ts";
-import { readToolChoice, readTools } from "./tools.ts";
+import { filledText, fieldsOf, numberOf } from "../shared/loose.ts";
+import { readParams } from "../shared/params.ts";
 import {
-  assistantSchema,
-  bodySchema,
-  callSchema,
-  extraOf,
-  inNamespace,
-  legacyCallSchema,
-  messageSchema,
-  readFormat,
-} from "./schema.ts";
-import { declaresFunctions, oldFields } from "./old-form.ts";
+  collectRepairs,
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  optionalFlagAt,
+  optionalListAt,
+  optionalTextAt,
+  readModel,
+  textAt,
+  type Repair,
+} from "../shared/shape.ts";
+import { detailsText, readAnnotation } from "./answer-fields.ts";
+import { declaresFunctions, extraOf, inNamespace, readFormat } from "./request-fields.ts";
+import { readToolChoice, readTools } from "./tools.ts";
 import { chatTraits } from "./traits.ts";
-import { readAnnotation } from "./citations.ts";
-import { detailsText } from "./details.ts";
-import { readContent } from "./content-parts.ts";
+
+/** What is read here and not by the table of parameters. */
+const own = new Set([
+  "model",
+  "messages",
+  "tools",
+  "tool_choice",
+  "functions",
+  "function_call",
+  "response_format",
+  "stream",
+  "stream_options",
+  "logprobs",
+]);
+
+/** Reads a Chat Completions request as a turn; a Fault names the field that is wrong. */
+export function readRequest(body: Fields): Turn {
+  const model = readModel(body.model);
+  const { messages, functions, function_call: oldChoice } = body;
+  if (messages === undefined && body.input !== undefined)
+    throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
+  if (!Array.isArray(messages))
+    throw invalid(
+      "messages",
+      'must be an array of messages such as {"role":"user","content":"Hi"}',
+    );
+  if (messages.length === 0) throw invalid("messages", "must hold at least one message");
+  const isStream = optionalFlagAt(body.stream, "stream") === true;
+  const hasLogprobs = optionalFlagAt(body.logprobs, "logprobs") === true;
+  const options =
+    body.stream_options == null
+      ? none
+      : fieldsAt(body.stream_options, "stream_options", "an object");
+  const { include_usage: usageWanted, ...otherOptions } = options;
+  const { params, extra } = readParams(chatTraits, body, own);
+  const repairs = collectRepairs();
+  if (functions != null) repairs.add("functions", OLD_FIELD);
+  if (oldChoice != null) repairs.add("function_call", OLD_FIELD);
+  const { items, places } = readMessages(messages, repairs.add);
+  const idle = idleFields(body);
+  for (const name of idle) repairs.add(name, "it means nothing without tools");
+  const tools = readTools(body.tools, functions);
+  repairs.include(tools.repairs);
+  return {
+    dialect: "chat",
+    traits: chatTraits,
+    model,
+    items,
+    places,
+    tools: tools.tools,
+    toolChoice: idle.includes("tool_choice")
+      ? undefined
+      : readToolChoice(body.tool_choice, oldChoice, repairs.add),
+    format: readFormat(body.response_format),
+    params: {
+      ...(hasLogprobs && { logprobs: 0 }),
+      ...params,
+      ...(idle.includes("parallel_tool_calls") && { parallelCalls: undefined }),
+      // The old form has room for one call.
+      ...(declaresFunctions(body) && { parallelCalls: false }),
+    },
+    stream: isStream,
+    usageWanted: optionalFlagAt(usageWanted, "stream_options.include_usage") === true,
+    extra: {
+      dialect: "chat",
+      // Options mean nothing without a stream, and upstreams refuse them then.
+      fields:
+        isStream && Object.keys(otherOptions).length > 0
+          ? { ...extra, stream_options: otherOptions }
+          : extra,
+    },
+    repairs: repairs.decisions(),
+    body,
+  };
+}
+
+const none: Fields = {};
+
+/** A field from before there were tools, which many upstreams never knew. */
+const OLD_FIELD = "chat has tools now";
+
+/** A message from before there were tools. */
+const OLD_MESSAGE = "chat has calls and results of tools now";
+
+const noFields: readonly string[] = [];
 
 /** The fields about tools in a request that declares none: chat refuses each of them, an empty list too. */
-export function idleFields(body: Fields): readonly string[] {
+function idleFields(body: Fields): readonly string[] {
   const { tools, functions, tool_choice: choice, parallel_tool_calls: parallel } = body;
-  if ([tools, functions].some((list) => Array.isArray(list) && list.length > 0)) return [];
+  if (Array.isArray(tools) && tools.length > 0) return noFields;
+  if (Array.isArray(functions) && functions.length > 0) return noFields;
   const idle: string[] = [];
   if (Array.isArray(tools)) idle.push("tools");
   // One that asks for a call is a mistake and refused.
@@ -37,7 +123,7 @@ export function idleFields(body: Fields): readonly string[] {
 }
 
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
-export function readMessages(
+function readMessages(
   messages: readonly unknown[],
   repair: Repair,
 ): Required<Pick<Turn, "items" | "places">> {
@@ -46,23 +132,21 @@ export function readMessages(
   const calls = new Map<string, Call>();
   /** The id of the last call of each name. */
   const idsByName = new Map<string, string>();
-  for (const [at, raw] of messages.entries()) {
+  for (let at = 0; at < messages.length; at++) {
     const path = `messages[${at}]`;
-    const { role, name, content, ...rest } = shaped(messageSchema, raw, path);
+    const message = fieldsAt(messages[at], path, MESSAGE);
+    const { role, content } = message;
+    const named = message.name == null ? none : { name: textAt(message.name, `${path}.name`) };
     switch (role) {
       case "system":
       case "developer":
-      case "user":
-        items.push({
-          type: "message",
-          role,
-          parts: readContent(content, `${path}.content`, repair),
-          ...(name == null ? {} : { name }),
-          ...extraOf(rest),
-        });
+      case "user": {
+        const parts = readContent(content, `${path}.content`, repair);
+        items.push({ type: "message", role, parts, ...named, ...extraOf(message, messageKeys) });
         break;
+      }
       case "assistant":
-        for (const item of readAssistant({ name, content, ...rest }, { path, at, repair })) {
+        for (const item of readAssistant(message, { path, at, repair })) {
           if (item.type === "call") {
             calls.set(item.id, item);
             idsByName.set(item.name, item.id);
@@ -71,70 +155,83 @@ export function readMessages(
         }
         break;
       case "tool": {
-        const { tool_call_id: id, ...more } = rest;
+        const id = message.tool_call_id;
         if (typeof id !== "string" || id === "")
           throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
         const kind = calls.get(id)?.kind ?? "function";
         const parts = readResult(content, path, repair);
-        const named = name == null ? {} : { name };
-        items.push({ type: "result", call: id, kind, ...named, parts, ...extraOf(more) });
+        const extra = extraOf(message, resultKeys);
+        items.push({ type: "result", call: id, kind, ...named, parts, ...extra });
         break;
       }
       case "function": {
         repair(path, OLD_MESSAGE);
         // The old form has no ids: it answers the last call of that name.
-        const id = idsByName.get(name ?? "") ?? legacyId(at);
+        const id = idsByName.get(filledText(message.name) ?? "") ?? legacyId(at);
         const parts = readResult(content, path, repair);
-        items.push({ type: "result", call: id, kind: "function", parts, ...extraOf(rest) });
+        const extra = extraOf(message, messageKeys);
+        items.push({ type: "result", call: id, kind: "function", parts, ...extra });
         break;
       }
       default:
-        role satisfies never;
+        throw invalid(`${path}.role`, `must be one of ${roles.join(", ")}`);
     }
     while (places.length < items.length) places.push(at);
   }
   return { items, places };
 }
 
-/** A message from before there were tools. */
-const OLD_MESSAGE = "chat has calls and results of tools now";
+const MESSAGE = "a message: an object with `role` and `content`";
+const roles = ["system", "developer", "user", "assistant", "tool", "function"];
+const messageKeys = ["role", "name", "content"];
+const resultKeys = [...messageKeys, "tool_call_id"];
+const assistantKeys = [
+  ...messageKeys,
+  "refusal",
+  "tool_calls",
+  "function_call",
+  "annotations",
+  "reasoning_content",
+  "reasoning_details",
+];
+const reasoningKeys = [...assistantKeys, "reasoning"];
 
 /** Where a message stands among all, and who hears of what is repaired in it. */
 type Place = { readonly path: string; readonly at: number; readonly repair: Repair };
 
 function readAssistant(message: Fields, place: Place): Item[] {
   const { path, at, repair } = place;
-  const read = shaped(assistantSchema, message, path);
-  const { name, content, refusal, tool_calls, function_call, annotations, ...said } = read;
-  const { reasoning_content, reasoning, reasoning_details, ...rest } = said;
+  const { reasoning, reasoning_details: details, function_call: oldCall } = message;
+  const refusal = optionalTextAt(message.refusal, `${path}.refusal`);
+  const thoughts = optionalTextAt(message.reasoning_content, `${path}.reasoning_content`);
+  const rawCalls = optionalListAt(message.tool_calls, `${path}.tool_calls`);
   const items: Item[] = [];
-  const { sealed, others } = splitDetails(reasoning_details ?? []);
-  const words = filledText(reasoning_content) ?? filledText(reasoning);
+  const { sealed, others } = splitDetails(optionalListAt(details, `${path}.reasoning_details`));
+  const words = filledText(thoughts) ?? filledText(reasoning);
   // The words of thoughts that are sealed stand with their seals.
   const thought = readReasoning(sealed.length > 0 ? undefined : words, others);
   if (thought !== undefined) items.push(thought);
   // Some upstreams refuse calls without the field, so its being there means something.
-  else if (reasoning_content === "" && tool_calls != null)
+  else if (thoughts === "" && message.tool_calls != null)
     items.push({ type: "reasoning", summary: [], content: [""] });
 
-  const calls = (tool_calls ?? []).map((raw, index) =>
-    readCall(raw, `${path}.tool_calls[${index}]`),
-  );
-  if (function_call !== undefined && function_call !== null) {
+  const calls = rawCalls.map((raw, index) => readCall(raw, `${path}.tool_calls[${index}]`));
+  if (oldCall != null) {
     repair(path, OLD_MESSAGE);
-    calls.push(readLegacyCall(function_call, `${path}.function_call`, at));
+    calls.push(readOldCall(oldCall, `${path}.function_call`, at));
   }
-  const text = readText({ content, refusal, annotations }, place, calls.length > 0);
-  const { extra } = extraOf(typeof reasoning === "string" ? rest : { ...rest, reasoning });
-  if (text.length > 0 || calls.length === 0 || extra !== undefined) {
-    const spoken: Message = { type: "message", role: "assistant", parts: text };
+  const parts = readText(message, refusal, place, calls.length > 0);
+  const { extra } = extraOf(message, typeof reasoning === "string" ? reasoningKeys : assistantKeys);
+  if (parts.length > 0 || calls.length === 0 || extra !== undefined) {
+    const spoken: Message = { type: "message", role: "assistant", parts };
     items.push({
       ...spoken,
-      ...(typeof name === "string" ? { name } : {}),
-      ...(extra === undefined ? {} : { extra }),
+      ...(typeof message.name === "string" ? { name: message.name } : none),
+      ...(extra === undefined ? none : { extra }),
     });
   }
-  return inPlace([...items, ...calls], sealed);
+  append(items, calls);
+  return sealed.length === 0 ? items : inPlace(items, sealed);
 }
 
 /** A thought that we sealed, and its place among all that the model said in its answer. */
@@ -145,6 +242,7 @@ function splitDetails(details: readonly unknown[]): {
   readonly others: readonly unknown[];
 } {
   const sealed: Sealed[] = [];
+  if (details.length === 0) return { sealed, others: details };
   const others = details.filter((raw) => {
     const { text, signature, data, index } = fieldsOf(raw) ?? {};
     const encrypted = isSeal(signature) ? signature : data;
@@ -175,11 +273,15 @@ function inPlace(items: readonly Item[], sealed: readonly Sealed[]): Item[] {
 }
 
 /** Beside calls an empty text means none. */
-function readText(message: Fields, { path, repair }: Place, hasCalls: boolean): Part[] {
-  const { content, refusal, annotations } = message;
+function readText(
+  { content, annotations }: Fields,
+  refusal: string | undefined,
+  { path, repair }: Place,
+  hasCalls: boolean,
+): Part[] {
   const isNone = content === undefined || content === null || (content === "" && hasCalls);
   const parts = isNone ? [] : readContent(content, `${path}.content`, repair);
-  if (typeof refusal === "string") parts.push({ type: "refusal", text: refusal });
+  if (refusal !== undefined) parts.push({ type: "refusal", text: refusal });
   const [first] = parts;
   if (!Array.isArray(annotations) || annotations.length === 0 || first?.type !== "text")
     return parts;
@@ -200,41 +302,37 @@ function readReasoning(
   };
 }
 
-function readCall(raw: unknown, path: string): Call {
-  const { id, type, function: called, custom, ...rest } = shaped(callSchema, raw, path);
-  if (custom != null && (type === "custom" || called == null)) {
-    const { name, namespace, input, ...inner } = custom;
-    return {
-      type: "call",
-      id,
-      kind: "custom",
-      name: clientName(name),
-      input: input ?? "",
-      ...inNamespace(filledText(namespace)),
-      ...extraOf({ ...rest, custom: unlessEmpty(inner) }),
-    };
-  }
-  if (called == null)
-    throw invalid(`${path}.function`, "must be an object with `name` and `arguments`");
-  const { name, namespace, arguments: input, ...inner } = called;
+function readCall(value: unknown, path: string): Call {
+  const raw = fieldsAt(value, path, "a tool call: an object with `id`, `type` and `function`");
+  const id = filledTextAt(raw.id, `${path}.id`);
+  const type = optionalTextAt(raw.type, `${path}.type`);
+  const isCustom = raw.custom != null && (type === "custom" || raw.function == null);
+  const kind = isCustom ? "custom" : "function";
+  const where = `${path}.${kind}`;
+  const field = isCustom ? "input" : "arguments";
+  const called = fieldsAt(raw[kind], where, `an object with \`name\` and \`${field}\``);
   return {
     type: "call",
     id,
-    kind: "function",
-    name: clientName(name),
-    input: input ?? "",
-    ...inNamespace(filledText(namespace)),
-    ...extraOf({ ...rest, function: unlessEmpty(inner) }),
+    kind,
+    name: clientName(filledTextAt(called.name, `${where}.name`)),
+    input: optionalTextAt(called[field], `${where}.${field}`) ?? "",
+    ...inNamespace(filledText(called.namespace)),
+    ...extraOf(raw, callKeys, kind, ["name", "namespace", field]),
   };
 }
 
-const unlessEmpty = (fields: Fields): Fields | undefined =>
-  Object.keys(fields).length === 0 ? undefined : fields;
+const callKeys = ["id", "type", "function", "custom"];
 
-function readLegacyCall(raw: unknown, path: string, at: number): Call {
-  const { name, arguments: input } = shaped(legacyCallSchema, raw, path);
-  const id = legacyId(at);
-  return { type: "call", id, kind: "function", name: clientName(name), input: input ?? "" };
+function readOldCall(value: unknown, path: string, at: number): Call {
+  const { name, arguments: input } = fieldsAt(value, path, "an object with `name` and `arguments`");
+  return {
+    type: "call",
+    id: legacyId(at),
+    kind: "function",
+    name: clientName(filledTextAt(name, `${path}.name`)),
+    input: optionalTextAt(input, `${path}.arguments`) ?? "",
+  };
 }
 
 /** The old form has no ids; the place in the conversation does not change from turn to turn. */
@@ -245,67 +343,84 @@ function readResult(content: unknown, path: string, repair: Repair): Part[] {
   return readContent(content, `${path}.content`, repair);
 }
 
-/** What is read here and not by the table of parameters. */
-const own = new Set([
-  "model",
-  "messages",
-  "tools",
-  "tool_choice",
-  "functions",
-  "function_call",
-  "response_format",
-  "stream",
-  "stream_options",
-  "logprobs",
-]);
-
-/** Reads a Chat Completions request as a turn; a Fault names the field that is wrong. */
-export function readRequest(body: Fields): Turn {
-  const model = readModel(body.model);
-  if (body.messages === undefined && body.input !== undefined)
-    throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
-  const { messages, stream, stream_options, logprobs } = shaped(bodySchema, body, "");
-  const { params, extra } = readParams(chatTraits, body, own);
-  const { include_usage, ...options } = stream_options ?? {};
-  if (include_usage != null && typeof include_usage !== "boolean")
-    throw invalid("stream_options.include_usage", "must be true or false");
-  const repairs = collectRepairs();
-  for (const name of oldFields(body)) repairs.add(name, "chat has tools now");
-  const { items, places } = readMessages(messages, repairs.add);
-  const idle = idleFields(body);
-  for (const name of idle) repairs.add(name, "it means nothing without tools");
-  const tools = readTools(body.tools, body.functions);
-  repairs.include(tools.repairs);
-  const toolChoice = idle.includes("tool_choice")
-    ? undefined
-    : readToolChoice(body.tool_choice, body.function_call, repairs.add);
-  return {
-    dialect: "chat",
-    traits: chatTraits,
-    model,
-    items,
-    places,
-    tools: tools.tools,
-    toolChoice,
-    format: readFormat(body.response_format),
-    params: {
-      ...(logprobs === true && { logprobs: 0 }),
-      ...params,
-      ...(idle.includes("parallel_tool_calls") && { parallelCalls: undefined }),
-      // The old form has room for one call.
-      ...(declaresFunctions(body) && { parallelCalls: false }),
-    },
-    stream: stream === true,
-    usageWanted: include_usage === true,
-    extra: {
-      dialect: "chat",
-      // They mean nothing without a stream, and upstreams refuse them then.
-      fields:
-        stream === true && Object.keys(options).length > 0
-          ? { ...extra, stream_options: options }
-          : extra,
-    },
-    repairs: repairs.decisions(),
-    body,
-  };
+/** Reads the content of a message: a string, or parts. */
+function readContent(content: unknown, path: string, repair: Repair): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  const repairPart = (): void => repair(path, "chat has other words for its parts");
+  if (Array.isArray(content))
+    return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`, repairPart));
+  throw invalid(path, "must be a string or an array of content parts");
 }
+
+/** Reads a part, also as the Responses API has it: clients mix them up. */
+function readPart(value: unknown, path: string, repair: () => void): Part {
+  const part = fieldsAt(value, path, "a content part: an object with `type`");
+  const type = filledTextAt(part.type, `${path}.type`);
+  switch (type) {
+    case "text":
+    case "input_text":
+    case "output_text":
+      if (type !== "text") repair();
+      return { type: "text", text: textAt(part.text, `${path}.text`), ...extraOf(part, textKeys) };
+    case "refusal":
+      return { type: "refusal", text: textAt(part.refusal, `${path}.refusal`) };
+    case "image_url": {
+      const isFlat = typeof part.image_url === "string";
+      if (isFlat) repair();
+      const where = `${path}.image_url`;
+      const image = isFlat
+        ? { url: part.image_url }
+        : fieldsAt(part.image_url, where, "an object with `url`");
+      return {
+        type: "image",
+        url: textAt(image.url, `${where}.url`),
+        detail: optionalTextAt(image.detail, `${where}.detail`),
+        ...extraOf(part, ["type", "image_url"], "image_url", ["url", "detail"]),
+      };
+    }
+    case "input_image":
+      repair();
+      return {
+        type: "image",
+        url: optionalTextAt(part.image_url, `${path}.image_url`),
+        fileId: optionalTextAt(part.file_id, `${path}.file_id`),
+        detail: optionalTextAt(part.detail, `${path}.detail`),
+        ...extraOf(part, ["type", "image_url", "file_id", "detail"]),
+      };
+    case "input_audio": {
+      const where = `${path}.input_audio`;
+      const audio = fieldsAt(part.input_audio, where, "an object with `data` and `format`");
+      return {
+        type: "audio",
+        data: textAt(audio.data, `${where}.data`),
+        format: textAt(audio.format, `${where}.format`),
+        ...extraOf(part, ["type", "input_audio"], "input_audio", ["data", "format"]),
+      };
+    }
+    case "file": {
+      const file = fieldsAt(part.file, `${path}.file`, "an object with `file_data` or `file_id`");
+      const extra = extraOf(part, ["type", "file"], "file", fileKeys);
+      return { type: "file", ...readFile(file, `${path}.file`), ...extra };
+    }
+    case "input_file": {
+      repair();
+      const url = optionalTextAt(part.file_url, `${path}.file_url`);
+      const extra = extraOf(part, ["type", "file_url", ...fileKeys]);
+      return { type: "file", url, ...readFile(part, path), ...extra };
+    }
+    default:
+      return { type: "opaque", dialect: "chat", raw: value };
+  }
+}
+
+const textKeys = ["type", "text"];
+const fileKeys = ["file_data", "file_id", "filename"];
+
+const readFile = (
+  file: Fields,
+  path: string,
+): Pick<Extract<Part, { type: "file" }>, "data" | "fileId" | "name"> => ({
+  data: optionalTextAt(file.file_data, `${path}.file_data`),
+  fileId: optionalTextAt(file.file_id, `${path}.file_id`),
+  name: optionalTextAt(file.filename, `${path}.filename`),
+});

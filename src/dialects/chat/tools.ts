@@ -10,11 +10,17 @@ import type {
   ToolRef,
 } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/content.ts";
-import { invalid, parametersOf, shaped } from "../shared/shape.ts";
+import {
+  collectRepairs,
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  parametersOf,
+  type Repair,
+} from "../shared/shape.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
 import { chooseTool, readOldFunction, readTool, type ToolForm } from "../shared/read-tool.ts";
-import { collectRepairs, type Repair } from "../shared/repairs.ts";
-import { allowedSchema, fieldsSchema, inNamespace, namedSchema, ownExtra } from "./schema.ts";
+import { inNamespace, ownExtra } from "./request-fields.ts";
 
 const forms =
   "must be `auto`, `none`, `required` or an object that names a tool; leave it out for the default";
@@ -33,8 +39,7 @@ export function readToolChoice(
   if (legacy === undefined || legacy === null) return undefined;
   // That it is the old field is repaired as a whole.
   if (typeof legacy === "string") return readForm(legacy, "function_call", () => {});
-  const { name } = shaped(namedSchema, legacy, "function_call");
-  return { type: "tool", tool: { kind: "function", name: clientName(name) } };
+  return { type: "tool", tool: readNamed("function", legacy, "function_call") };
 }
 
 function readForm(choice: unknown, path: string, repair: () => void): ToolChoice {
@@ -49,16 +54,28 @@ function readForm(choice: unknown, path: string, repair: () => void): ToolChoice
     default:
   }
   if (typeof choice !== "object" || choice === null) throw invalid(path, forms);
-  const form = shaped(fieldsSchema, choice, path);
+  const form = fieldsAt(choice, path, "an object");
   if (form.type !== "allowed_tools") return chooseTool(readRef(form, path, repair));
   const isFlat = form.allowed_tools === undefined;
   if (isFlat) repair();
   const at = isFlat ? path : `${path}.allowed_tools`;
-  const { mode, tools } = shaped(allowedSchema, isFlat ? form : form.allowed_tools, at);
+  const allowed = fieldsAt(
+    isFlat ? form : form.allowed_tools,
+    at,
+    "an object with `mode` and `tools`",
+  );
+  const { mode, tools } = allowed;
+  if (mode !== "auto" && mode !== "required")
+    throw invalid(`${at}.mode`, "must be `auto` or `required`");
+  if (!Array.isArray(tools))
+    throw invalid(`${at}.tools`, "must be an array of tools to choose from");
   return {
     type: "allowed",
     mode,
-    tools: tools.map((tool, index) => readRef(tool, `${at}.tools[${index}]`, repair)),
+    tools: tools.map((tool: unknown, index) => {
+      const where = `${at}.tools[${index}]`;
+      return readRef(fieldsAt(tool, where, "an object"), where, repair);
+    }),
   };
 }
 
@@ -73,10 +90,16 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
   }
   const isFlat = form[kind] === undefined && form.name !== undefined;
   if (isFlat || form.type === undefined) repair();
-  const { name, namespace } = isFlat
-    ? shaped(namedSchema, form, path)
-    : shaped(namedSchema, form[kind], `${path}.${kind}`);
-  return { kind, name: clientName(name), ...inNamespace(filledText(namespace)) };
+  return isFlat ? readNamed(kind, form, path) : readNamed(kind, form[kind], `${path}.${kind}`);
+}
+
+function readNamed(kind: string, value: unknown, path: string): ToolRef {
+  const { name, namespace } = fieldsAt(value, path, "an object with `name`");
+  return {
+    kind,
+    name: clientName(filledTextAt(name, `${path}.name`)),
+    ...inNamespace(filledText(namespace)),
+  };
 }
 
 export function writeToolChoice(choice: ToolChoice<UpstreamName>): unknown {

@@ -1,5 +1,9 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
+/** The path below the base URL of an upstream, and below ours, which ends in `/v1`. */
+export const chatRoute = "/chat/completions";
+export const chatDoor = `/v1${chatRoute}`;
+
 /** The names that Chat Completions has for the parts of a request, and what its answers hold. */
 export const chatTraits: DialectTraits = {
   conversation: "messages",

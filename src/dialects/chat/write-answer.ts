@@ -3,13 +3,14 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { lossReporter, losePause } from "../shared/losses.ts";
-import { writeAnnotation } from "./citations.ts";
-import { mergedPieces } from "./details.ts";
-import { writeFinish } from "./finish.ts";
-import { writeHosted } from "./images.ts";
-import { declaresFunctions } from "./old-form.ts";
-import { inNamespace, ownExtra } from "./schema.ts";
-import { writeUsage } from "./usage-chunk.ts";
+import {
+  mergedPieces,
+  writeAnnotation,
+  writeFinish,
+  writeHosted,
+  writeUsage,
+} from "./answer-fields.ts";
+import { declaresFunctions, inNamespace, ownExtra } from "./request-fields.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {

@@ -20,13 +20,9 @@ import type { WriteContext } from "../dialect.ts";
 import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
-import { writeAnnotation } from "./citations.ts";
-import { writeFinish } from "./finish.ts";
-import { writeHosted } from "./images.ts";
-import { declaresFunctions } from "./old-form.ts";
-import { inNamespace, ownExtra } from "./schema.ts";
+import { writeAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-fields.ts";
+import { declaresFunctions, inNamespace, ownExtra } from "./request-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
-import { writeUsage } from "./usage-chunk.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
 type Wrapping = { readonly head: string; readonly tail: string };

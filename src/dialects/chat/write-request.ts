@@ -27,10 +27,9 @@ import {
   withErrorText,
 } from "../shared/content.ts";
 import { writeToolChoice, writeTools } from "./tools.ts";
-import { ownExtra, writeFormat } from "./schema.ts";
+import { ownExtra, writeFormat } from "./request-fields.ts";
 import { chatTraits } from "./traits.ts";
-import { areSigned, detailsText, mergedPieces } from "./details.ts";
-import { writePart } from "./content-parts.ts";
+import { areSigned, detailsText, mergedPieces } from "./answer-fields.ts";
 
 /** Writes a turn as a Chat Completions request, and reports what the form has no room for. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
@@ -391,4 +390,43 @@ function writeResult(item: Result, field: string, note: Note): Fields {
       ? parts.map(plainText).join("\n")
       : writeParts(parts, note, field),
   };
+}
+
+/** A part in chat's words, or why chat has none. */
+function writePart(part: Part): Fields | string {
+  switch (part.type) {
+    case "text":
+      return { ...ownExtra(part.extra), type: "text", text: part.text };
+    case "refusal":
+      return { type: "refusal", refusal: part.text };
+    case "image": {
+      const { url, detail } = part;
+      if (url === undefined) return "chat has no images by file id";
+      return merged(part, "image_url", { url, detail });
+    }
+    case "audio": {
+      const { data, format } = part;
+      return merged(part, "input_audio", { data, format });
+    }
+    case "file": {
+      const { data, fileId } = part;
+      if (data === undefined && fileId === undefined) return "chat has no files by URL";
+      return merged(part, "file", { file_data: data, file_id: fileId, filename: fileName(part) });
+    }
+    case "opaque":
+      return part.dialect === "chat"
+        ? (part.raw as Fields)
+        : `chat has no such part as one of the ${part.dialect} dialect`;
+    default:
+      return part satisfies never;
+  }
+}
+
+function merged(
+  part: Exclude<Part, { type: "refusal" | "opaque" }>,
+  type: string,
+  fields: Fields,
+): Fields {
+  const own = ownExtra(part.extra);
+  return { ...own, type, [type]: { ...fieldsOf(own[type]), ...fields } };
 }

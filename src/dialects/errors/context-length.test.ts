@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isTooLong } from "./context-length.ts";
+import { isTooLong } from "./upstream-error.ts";
 
 describe("a refusal is about the length of the conversation", () => {
   it.each([

@@ -1,6 +1,5 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CONTEXT_LENGTH, isTooLong } from "./context-length.ts";
 import { errorWords, type ErrorWords } from "./error-words.ts";
 import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
 
@@ -153,10 +152,13 @@ const words: ReadonlyMap<string, StatusFault> = new Map(
  * it bare; the codes they give are their own or HTTP statuses.
  */
 export function upstreamError(raw: Fields): Fault | undefined {
-  if (isSaid(raw.error) || raw.object === "error" || raw.type === "error") return bareError(raw);
-  const groq = fieldsOf(raw.x_groq);
+  const { error, object, type, x_groq: groqFields, base_resp: response } = raw;
+  if (object !== "error" && type !== "error" && (error ?? groqFields ?? response) == null)
+    return undefined;
+  if (isSaid(error) || object === "error" || type === "error") return bareError(raw);
+  const groq = fieldsOf(groqFields);
   if (isSaid(groq?.error)) return bareError({ error: groq?.error });
-  return isFailure(fieldsOf(raw.base_resp)?.status_code) ? bareError(raw) : undefined;
+  return isFailure(fieldsOf(response)?.status_code) ? bareError(raw) : undefined;
 }
 
 /** An object that is an error because of where it stands. */
@@ -223,3 +225,31 @@ const plain = (word: string): string =>
     .toLowerCase()
     .replaceAll(/[ -]/g, "_")
     .replace(/_(?:error|exception)$/, "");
+
+/** `did` is what the upstream did that no answer is made of. */
+export const malformed = (did: string): Fault =>
+  new Fault(
+    "upstream.malformed",
+    `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
+  );
+
+/** A call that nobody can answer. */
+export const nameless = (): Fault =>
+  new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");
+
+/** Whether a frame only keeps the connection open: it has a name, and what belongs to an answer is an object. */
+export const isBeat = (data: string, name: string | undefined): boolean =>
+  name !== undefined && name !== "error" && !data.trimStart().startsWith("{");
+
+/** The code by which clients of the OpenAI API know such a refusal, and make the conversation shorter. */
+export const CONTEXT_LENGTH = "context_length_exceeded";
+
+/** Anthropic, Bedrock, Gemini, llama.cpp, Mistral, Ollama and vLLM each have words of their own. */
+const tooLongWords =
+  /context[_ ](?:length|window|limit|size)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|tokens?\b[^.]{0,80}\bexceeds? the (?:maximum|limit)/i;
+
+/** No refusal says later than that what it is about. */
+const LONGEST = 2000;
+
+export const isTooLong = (message: string | undefined): boolean =>
+  message !== undefined && tooLongWords.test(message.slice(0, LONGEST));

@@ -6,8 +6,14 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { isBeat, malformed, nameless } from "../errors/malformed.ts";
-import { bareError, strayError, upstreamError } from "../errors/upstream-error.ts";
+import {
+  bareError,
+  isBeat,
+  malformed,
+  nameless,
+  strayError,
+  upstreamError,
+} from "../errors/upstream-error.ts";
 import { FrameRuns } from "../shared/frame-runs.ts";
 import { exactJsonOf } from "../../json/exact.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";

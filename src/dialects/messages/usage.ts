@@ -1,8 +1,7 @@
 import { ownExtra } from "./extra.ts";
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, numberOf } from "../shared/loose.ts";
-import { counted, countOf } from "../shared/token-counts.ts";
+import { countOf, counted, fieldsOf, numberOf } from "../shared/loose.ts";
 
 const counts = [
   "input_tokens",

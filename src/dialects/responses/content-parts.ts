@@ -3,9 +3,9 @@ import { isFields } from "../../json/json.ts";
 import type { Fields, Part, Role } from "../../turn/turn.ts";
 import { FILE_NAMED, fileName } from "../shared/content.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";
-import type { Repair } from "../shared/repairs.ts";
-import { shaped } from "../shared/shape.ts";
-import { extraOf, ownExtra, type Report, textAt } from "./fields.ts";
+import type { Repair } from "../shared/shape.ts";
+import { shaped, textAt } from "../shared/shape.ts";
+import { extraOf, ownExtra, type Report } from "./fields.ts";
 
 const list = z.array(z.unknown()).nullish();
 /** Also as Chat has it, with the address in an object of its own. */

@@ -1,25 +1,13 @@
 /** Fields of items and parts: texts, the status, and those that a turn has no word for. */
 
-import { z } from "zod";
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/content.ts";
-import { shaped } from "../shared/shape.ts";
 
 /** Called with the reason why part of a request has no form in this dialect, or was repaired. */
 export type Report = (reason: string, action?: "repaired") => void;
 
 /** For answers: their content was read in this dialect or made for it. */
 export const silently: Report = () => {};
-
-const text = z.string();
-
-/** The text at a path of a request. */
-export const textAt = (value: unknown, path: string): string =>
-  typeof value === "string" ? value : shaped(text, value, path);
-
-/** The same of a field that may be left out; null is how clients say "not set". */
-export const optionalTextAt = (value: unknown, path: string): string | undefined =>
-  value === undefined || value === null ? undefined : textAt(value, path);
 
 /** The unknown fields of a part or item. */
 export function extraOf(raw: Fields, known: readonly string[]): Extra | undefined {

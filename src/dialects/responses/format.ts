@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Fields, Format } from "../../turn/turn.ts";
 import { jsonSchema, shaped } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
-import type { Repair } from "../shared/repairs.ts";
+import type { Repair } from "../shared/shape.ts";
 
 const anyFormat = z.looseObject({ type: z.string() });
 const schemaFormat = z.looseObject({

@@ -13,17 +13,9 @@ import type {
 } from "../../turn/turn.ts";
 import { given, inputText } from "../shared/loose.ts";
 import { readItemTools } from "../shared/read-tool.ts";
-import { invalid, shaped } from "../shared/shape.ts";
-import type { Repair } from "../shared/repairs.ts";
-import {
-  extraOf,
-  isStatus,
-  optionalTextAt,
-  ownExtra,
-  type Report,
-  silently,
-  textAt,
-} from "./fields.ts";
+import { invalid, shaped, optionalTextAt, textAt } from "../shared/shape.ts";
+import type { Repair } from "../shared/shape.ts";
+import { extraOf, isStatus, ownExtra, type Report, silently } from "./fields.ts";
 import {
   type CallKind,
   canRun,

@@ -2,7 +2,7 @@ import { checkHeld } from "../../stream/length-limit.ts";
 import { upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText, filledText } from "../shared/loose.ts";
-import { nameless } from "../errors/malformed.ts";
+import { nameless } from "../errors/upstream-error.ts";
 import { extraOf } from "./fields.ts";
 import type { CallKind } from "./kinds.ts";
 import {

@@ -3,13 +3,18 @@ import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { counted } from "../shared/token-counts.ts";
+import { counted, fieldsIn, fieldsOf, filledText, isListed, numberOf } from "../shared/loose.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { fieldsIn, fieldsOf, isListed, numberOf, filledText } from "../shared/loose.ts";
 import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
-import { bareError, errorFault, upstreamError, strayError } from "../errors/upstream-error.ts";
-import { isBeat, malformed } from "../errors/malformed.ts";
+import {
+  bareError,
+  errorFault,
+  isBeat,
+  malformed,
+  strayError,
+  upstreamError,
+} from "../errors/upstream-error.ts";
 import { eventTypes } from "./event-types.ts";
 import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";

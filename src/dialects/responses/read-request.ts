@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
-import { invalid, readModel, shaped } from "../shared/shape.ts";
+import { collectRepairs, invalid, readModel, shaped, type Repair } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
-import { collectRepairs, type Repair } from "../shared/repairs.ts";
-import { chatDoor } from "../chat/route.ts";
+import { chatDoor } from "../chat/traits.ts";
 import { readToolChoice, readTools } from "./tools.ts";
 import { readFormat } from "./format.ts";
 import { readItem } from "./items.ts";

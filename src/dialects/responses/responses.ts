@@ -1,7 +1,6 @@
-import { rateLimitHeaders } from "../shared/rate-limit-headers.ts";
+import { bearer, rateLimitHeaders } from "../shared/headers.ts";
 import { sseDone } from "../../stream/sse.ts";
 import { background } from "./background.ts";
-import { bearer } from "../shared/bearer.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
 import { compaction } from "./compaction.ts";

@@ -4,10 +4,9 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { type AnyName, clientName, type UpstreamName } from "../../turn/names.ts";
 import type { SharedText } from "../../turn/shared-text.ts";
 import type { Callable, Extra, Fields, Tool, ToolChoice, ToolRef } from "../../turn/turn.ts";
-import { invalid, parametersOf, shaped } from "../shared/shape.ts";
+import { collectRepairs, invalid, parametersOf, shaped, type Repair } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
 import { chooseTool, flatFormat, readTool, type ToolForm } from "../shared/read-tool.ts";
-import { collectRepairs, type Repair } from "../shared/repairs.ts";
 import { ownExtra, type Report, silently } from "./fields.ts";
 
 const words = z.enum(["auto", "none", "required"]);

@@ -22,46 +22,6 @@ function effortRule(
   return Object.hasOwn(rules, effort) ? rules[effort] : rules["*"];
 }
 
-type EffortRequest<Name extends AnyName> = {
-  readonly turn: Turn<Name>;
-  readonly dialect: DialectName;
-  readonly profile: Profile;
-  /** Where the client asks for it. */
-  readonly path: string;
-  /** Where the upstream wants the word for it, if it has any. */
-  readonly target: string | undefined;
-};
-
-type WrittenEffort = {
-  readonly word: string | undefined;
-  /** Other fields that go with it. */
-  readonly fields: Fields;
-  readonly decisions: readonly Decision[];
-};
-
-/** Writes an effort for an upstream that has a form of its own for it. */
-function writeEffort<Name extends AnyName>(
-  rule: EffortRule,
-  asked: EffortRequest<Name>,
-): WrittenEffort {
-  const { turn, dialect, profile, path, target } = asked;
-  const { as = turn.params.effort, fields = {}, changed } = rule;
-  const own = turn.extra.dialect === dialect ? turn.extra.fields : {};
-  const besides = Object.entries(fields).filter(
-    ([key, value]) => value !== null && own[key] == null,
-  );
-  const word = target === undefined ? undefined : (as ?? undefined);
-  const reason =
-    word === undefined
-      ? "how much it thinks is left to the upstream"
-      : `the ${profile.name} profile has nothing nearer than \`${word}\``;
-  return {
-    word,
-    fields: Object.fromEntries(besides),
-    decisions: changed === true ? [{ path, action: "changed", reason }] : [],
-  };
-}
-
 type ParamRule = {
   readonly type: z.ZodType;
   /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
@@ -96,9 +56,7 @@ const fields = z.record(z.string(), z.unknown(), { error: "must be an object" })
 
 /** One row per scalar of a request; where a dialect keeps it is in its traits. */
 export const params = {
-  maxTokens: {
-    type: count,
-  },
+  maxTokens: { type: count },
   temperature: { type: number, idle: 1 },
   topP: { type: number, idle: 1 },
   topK: { type: number },
@@ -110,22 +68,11 @@ export const params = {
     done: "ends the answer there",
   },
   seed: { type: number },
-  presencePenalty: {
-    type: number,
-    idle: 0,
-  },
-  frequencyPenalty: {
-    type: number,
-    idle: 0,
-  },
+  presencePenalty: { type: number, idle: 0 },
+  frequencyPenalty: { type: number, idle: 0 },
   logitBias: { type: fields },
-  logprobs: {
-    type: whole.nonnegative({ error: "must be 0 or more" }),
-  },
-  parallelCalls: {
-    type: flag,
-    idle: true,
-  },
+  logprobs: { type: whole.nonnegative({ error: "must be 0 or more" }) },
+  parallelCalls: { type: flag, idle: true },
   maxCalls: { type: count },
   effort: { type: text },
   thinking: { type: text, nearest: "effort" },
@@ -138,10 +85,7 @@ export const params = {
   user: { type: text },
   safetyIdentifier: { type: text },
   cacheKey: { type: text, hint: true },
-  cacheRetention: {
-    type: text,
-    hint: true,
-  },
+  cacheRetention: { type: text, hint: true },
   include: {
     type: texts,
     // Reasoning is given to the client with whatever its upstream wants back of it.
@@ -206,11 +150,23 @@ export function readParams(
       if (Object.keys(rest).length > 0) extra[key] = rest;
       continue;
     }
-    const read = shaped(rules[name].type, value, key);
+    const read = readValue(name, value, key);
     // Of two words for the same the newer one counts.
     if (traits.olderParams?.[name] !== key || known[name] === undefined) known[name] = read;
   }
   return { params: known, extra };
+}
+
+/** The value of a parameter; a schema reads those that are not surely right. */
+function readValue(name: ParamName, value: unknown, path: string): unknown {
+  const { type } = rules[name];
+  const isRight =
+    type === text
+      ? typeof value === "string"
+      : type === flag
+        ? typeof value === "boolean"
+        : type === number && Number.isFinite(value);
+  return isRight ? value : shaped(type, value, path);
 }
 
 /** Puts what it knows of a group into `known`, and gives the rest. */
@@ -227,7 +183,7 @@ function readGroup(
     const name = names.get(inner);
     if (name === undefined) {
       if (!own.has(path)) keep(rest, inner, value);
-    } else if (value !== null) known[name] = shaped(rules[name].type, value, path);
+    } else if (value !== null) known[name] = readValue(name, value, path);
   }
   return rest;
 }
@@ -326,11 +282,18 @@ export function writeParams<Name extends AnyName>(
     const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
     // A word for it says nothing to an upstream that has no place for one.
     if (rule !== undefined && (target !== undefined || rule.as == null)) {
-      const path = askedPath(name, turn);
-      const effort = writeEffort(rule, { turn, dialect, profile, path, target });
-      Object.assign(written, effort.fields);
-      if (target !== undefined && effort.word !== undefined) put(written, target, effort.word);
-      append(decisions, effort.decisions);
+      const { as = turn.params.effort, fields: more = {}, changed } = rule;
+      const own = turn.extra.dialect === dialect ? turn.extra.fields : {};
+      for (const [field, set] of Object.entries(more))
+        if (set !== null && own[field] == null) written[field] = set;
+      const word = target === undefined ? undefined : (as ?? undefined);
+      if (target !== undefined && word !== undefined) put(written, target, word);
+      const reason =
+        word === undefined
+          ? "how much it thinks is left to the upstream"
+          : `the ${profile.name} profile has nothing nearer than \`${word}\``;
+      if (changed === true)
+        decisions.push({ path: askedPath(name, turn), action: "changed", reason });
     } else if (target !== undefined) put(written, target, value);
     else append(decisions, dropped(askedPath(name, turn), rules[name], value, profile));
   }

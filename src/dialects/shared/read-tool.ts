@@ -15,9 +15,8 @@ import type {
   ToolDeclarations,
   ToolRef,
 } from "../../turn/turn.ts";
-import { invalid, jsonSchema, NO_OBJECT, shaped } from "./shape.ts";
+import { NO_OBJECT, invalid, jsonSchema, shaped, type Repair, withoutRepair } from "./shape.ts";
 import { filledText, given } from "./loose.ts";
-import { type Repair, withoutRepair } from "./repairs.ts";
 
 /** The choice of one entry; of a namespace, which is never called itself, one of its tools has to be called. */
 export const chooseTool = (tool: ToolRef): ToolChoice =>

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { pathOf, pathText } from "../../diagnostics/problem.ts";
 import { hasShortKeys, isFields, isWithin } from "../../json/json.ts";
@@ -50,6 +51,37 @@ export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T
       ? "must not be empty"
       : `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`;
   throw invalid(pathText(pathOf({ path: at }), path), what);
+}
+
+const text = z.string();
+const filledText = text.min(1);
+const flag = z.boolean({ error: "must be true or false" });
+const list = z.array(z.unknown());
+
+/** The text at a path of a request. */
+export const textAt = (value: unknown, path: string): string =>
+  typeof value === "string" ? value : shaped(text, value, path);
+
+/** The same of a field that may be left out; null is how clients say "not set". */
+export const optionalTextAt = (value: unknown, path: string): string | undefined =>
+  value === undefined || value === null ? undefined : textAt(value, path);
+
+/** The text at a path of a request, which must not be empty. */
+export const filledTextAt = (value: unknown, path: string): string =>
+  typeof value === "string" && value !== "" ? value : shaped(filledText, value, path);
+
+export const optionalFlagAt = (value: unknown, path: string): boolean | undefined =>
+  value === undefined || value === null || typeof value === "boolean"
+    ? (value ?? undefined)
+    : shaped(flag, value, path);
+
+export const optionalListAt = (value: unknown, path: string): readonly unknown[] =>
+  value === undefined || value === null ? none : shaped(list, value, path);
+
+/** `what`: what belongs there, after "must be". */
+export function fieldsAt(value: unknown, path: string, what: string): Fields {
+  if (isFields(value)) return value;
+  throw invalid(path, `must be ${what}`);
 }
 
 /** `what` goes on from the name of the field: "must be ...". */
@@ -119,3 +151,34 @@ export function readModel(model: unknown): string {
     { param: "model" },
   );
 }
+
+/** Records that a reader understood something though its dialect says it otherwise. */
+export type Repair = (path: string, reason: string) => void;
+
+export type Repairs = {
+  readonly add: Repair;
+  /** Takes over those of a part that was read on its own. */
+  include(decisions: readonly Decision[]): void;
+  readonly decisions: () => readonly Decision[];
+};
+
+const none: readonly never[] = [];
+
+/** Collects the repairs of one request; several of one path for one reason count once. */
+export function collectRepairs(): Repairs {
+  let found: Decision[] | undefined;
+  return {
+    add(path, reason) {
+      const last = found?.at(-1);
+      if (last?.path === path && last.reason === reason) return;
+      (found ??= []).push({ path, action: "repaired", reason });
+    },
+    include(decisions) {
+      if (decisions.length > 0) found = [...(found ?? none), ...decisions];
+    },
+    decisions: () => found ?? none,
+  };
+}
+
+/** For what is read in any form: nothing has to be repaired there. */
+export const withoutRepair: Repair = () => {};

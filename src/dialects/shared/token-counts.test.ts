@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { addUsage } from "../../turn/event.ts";
-import { writeUsage as writeChatUsage } from "../chat/usage-chunk.ts";
+import { writeUsage as writeChatUsage } from "../chat/answer-fields.ts";
 import { writeUsage as writeResponsesUsage } from "../responses/resource.ts";
-import { counted } from "./token-counts.ts";
+import { counted } from "./loose.ts";
 
 const usage = { input: 5, output: 7, total: 12 };
 

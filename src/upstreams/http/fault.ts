@@ -1,13 +1,14 @@
-import { CONTEXT_LENGTH, isTooLong } from "../../dialects/errors/context-length.ts";
-import { type ErrorWords, errorWords, shortened } from "../../dialects/errors/error-words.ts";
 import {
+  CONTEXT_LENGTH,
   faultOfError,
   faultText,
   faultWords,
-  type FaultWords,
+  isTooLong,
   keptStatus,
   stopped,
+  type FaultWords,
 } from "../../dialects/errors/upstream-error.ts";
+import { type ErrorWords, errorWords, shortened } from "../../dialects/errors/error-words.ts";
 import { faults } from "../../turn/fault-table.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";

@@ -1,6 +1,6 @@
 import type { ReadContext, RequestLine } from "../../dialects/dialect.ts";
 import type { UpstreamEntry } from "../../dialects/registry.ts";
-import { bearer } from "../../dialects/shared/bearer.ts";
+import { bearer } from "../../dialects/shared/headers.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
 import { append } from "../../turn/append.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";

@@ -19,3 +19,7 @@ function duration(ms: number): string {
   const seconds = Math.ceil((ms % 60_000) / 10) / 100;
   return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
 }
+
+/** A key as most HTTP APIs take it. */
+export const bearer = (apiKey: string | undefined): Readonly<Record<string, string>> =>
+  apiKey ? { authorization: `Bearer ${apiKey}` } : {};

@@ -1,0 +1,104 @@
+/** Fields of chat requests that are both read and written: the format, unknown fields, namespaces, and the form from before `tools`. */
+
+import type { Extra, Fields, Format } from "../../turn/turn.ts";
+import { isFields } from "../../json/json.ts";
+import { fieldsOf } from "../shared/loose.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  jsonSchema,
+  optionalFlagAt,
+  optionalTextAt,
+  shaped,
+} from "../shared/shape.ts";
+
+const PATH = "response_format";
+
+/** Reads `response_format`. Null is "not set". */
+export function readFormat(raw: unknown): Format | undefined {
+  if (raw === undefined || raw === null) return undefined;
+  const format = fieldsAt(raw, PATH, 'an object such as {"type":"json_object"}');
+  switch (filledTextAt(format.type, `${PATH}.type`)) {
+    case "text":
+      return { type: "text" };
+    case "json_object": {
+      // Some servers were asked for a schema so before there was a format for it.
+      const schema = fieldsOf(format.schema);
+      return schema === undefined ? { type: "json" } : { type: "schema", name: "answer", schema };
+    }
+    case "json_schema": {
+      const path = `${PATH}.json_schema`;
+      const read = fieldsAt(format.json_schema, path, "an object with `name` and `schema`");
+      return {
+        type: "schema",
+        name: filledTextAt(read.name, `${path}.name`),
+        schema: shaped(jsonSchema.nullish(), read.schema, `${path}.schema`) ?? {},
+        strict: optionalFlagAt(read.strict, `${path}.strict`),
+        description: optionalTextAt(read.description, `${path}.description`),
+      };
+    }
+    default:
+      return { type: "opaque", dialect: "chat", raw };
+  }
+}
+
+/** Undefined if this dialect has no form for it. */
+export function writeFormat(format: Format): unknown {
+  switch (format.type) {
+    case "text":
+      return { type: "text" };
+    case "json":
+      return { type: "json_object" };
+    case "schema": {
+      const { name, schema, strict, description } = format;
+      return { type: "json_schema", json_schema: { name, description, schema, strict } };
+    }
+    case "opaque":
+      return format.dialect === "chat" ? format.raw : undefined;
+    default:
+      return format satisfies never;
+  }
+}
+
+type WithExtra = { readonly extra?: Extra };
+
+const nothing: WithExtra = {};
+
+/**
+ * The unknown fields of an object, and those of one object in it. Null is how clients say "not set".
+ */
+export function extraOf(
+  fields: Fields,
+  known: readonly string[],
+  inner?: string,
+  innerKnown?: readonly string[],
+): WithExtra {
+  let found = unknownFields(fields, known);
+  if (inner !== undefined && innerKnown !== undefined && isFields(fields[inner])) {
+    const more = unknownFields(fields[inner], innerKnown);
+    if (more !== undefined) found = { ...found, [inner]: more };
+  }
+  return found === undefined ? nothing : { extra: { dialect: "chat", fields: found } };
+}
+
+function unknownFields(fields: Fields, known: readonly string[]): Fields | undefined {
+  let found: [string, unknown][] | undefined;
+  for (const key in fields) {
+    const value = fields[key];
+    if (value !== undefined && value !== null && !known.includes(key))
+      (found ??= []).push([key, value]);
+  }
+  return found && Object.fromEntries(found);
+}
+
+/** The fields to give back to chat, if they came from it. */
+export const ownExtra = (extra: Extra | undefined): Fields =>
+  extra?.dialect === "chat" ? extra.fields : {};
+
+/** Chat has no namespaces; a client that declared some all the same gets that of a call's tool. */
+export const inNamespace = (namespace: string | undefined): { readonly namespace?: string } =>
+  namespace === undefined ? {} : { namespace };
+
+/** Whether the client declared its tools as `functions`, and expects calls in the form of then. */
+export const declaresFunctions = ({ tools, functions }: Fields): boolean =>
+  Array.isArray(functions) && functions.length > 0 && tools == null;
