@@ -18,6 +18,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -136,7 +137,7 @@ describe("the package", () => {
   });
 
   it("serves the demo", async () => {
-    const env = { PATH: process.env["PATH"], HOME: folder };
+    const env = { ...compileCache, PATH: process.env["PATH"], HOME: folder };
     const child = spawn(process.execPath, [bin(), "serve", "--port", "0"], { cwd: folder, env });
     const [line] = (await once(createInterface(child.stdout), "line")) as [string];
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? "";
@@ -153,7 +154,10 @@ describe("the package", () => {
 
   it("refuses a public address without a key", async () => {
     const args = [bin(), "serve", "--host", "0.0.0.0", "--port", "0"];
-    const options = { cwd: folder, env: { PATH: process.env["PATH"], HOME: folder } };
+    const options = {
+      cwd: folder,
+      env: { ...compileCache, PATH: process.env["PATH"], HOME: folder },
+    };
     await expect(run(process.execPath, args, options)).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining("without a key would let anyone"),
