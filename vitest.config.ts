@@ -9,6 +9,8 @@ export default defineConfig({
     isolate: false,
     // Left to itself vitest keeps one core for itself: on two that doubles the time.
     maxWorkers: "100%",
+    // Concurrent tests are those that mostly wait.
+    maxConcurrency: 16,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [

@@ -13,6 +13,7 @@ import {
 import { until } from "../support/loopback.ts";
 import { ask, missing, openCodex, pidOf, sharedCodex } from "./gateway.ts";
 
+/** Tests with this one run alone; those with a Codex of their own wait together. */
 const codexWith = sharedCodex();
 
 const failed = (code: string, message: string): Answer =>
@@ -53,7 +54,7 @@ const cases: readonly (readonly [string, number, string, Answer])[] = [
 ];
 
 describe.skipIf(missing)("what goes wrong behind the real codex app-server", () => {
-  it("reaches the client with its status, and the next request works", async () => {
+  it.concurrent("reaches the client with its status, and the next request works", async () => {
     const gateway = await codexWith(({ body }) => {
       const [, , , answer] =
         cases.find(([what]) => body["input"][0].content[0].text === what) ?? [];
@@ -72,6 +73,37 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     );
     // It is the same process all the time.
     expect(pidOf(gateway)).toBe(pid);
+  });
+
+  it.concurrent("is told also where a call came before it, which Codex keeps it back for", async () => {
+    const item = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
+    const called = frame({ type: "response.output_item.done", output_index: 0, item });
+    const tools = [{ type: "function", function: { name: "look" } }];
+    let now: Answer = sse(called, cut);
+    await using gateway = await openCodex(() => now, { timeouts: { idle: 3_000 } });
+    const refusal = await ask(gateway, { tools });
+    expect([refusal.status, refusal.body["error"]?.code]).toEqual([502, "upstream.cut"]);
+    now = sse(called, incomplete("max_output_tokens"));
+    const { body } = await ask(gateway, { tools });
+    expect(body["choices"]?.[0]).toMatchObject({ finish_reason: "length" });
+  });
+
+  it.concurrent("is told wherever the model breaks off", async () => {
+    const said = { text: "Let me see.", calls: wantedCalls };
+    const frames = [...(answerInResponses({ stream: true }, said).steps as Iterable<string>)];
+    const end = frames.findIndex((one) => one.includes("response.completed"));
+    const breaking: Model = ({ body }) =>
+      sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
+    await using gateway = await openCodex(breaking, { timeouts: { idle: 8_000 } });
+    const tools = wantedCalls.map(({ name }) => ({ type: "function", function: { name } }));
+    const answers = await Promise.all(
+      [...frames.keys(), frames.length].map((at) =>
+        ask(gateway, { messages: [{ role: "user", content: `${at}` }], tools }),
+      ),
+    );
+    expect(answers.map(({ status, body }) => [status, body["error"]?.code])).toEqual(
+      answers.map((_, at) => (at <= end ? [502, "upstream.cut"] : [200, undefined])),
+    );
   });
 
   it.each([
@@ -94,37 +126,6 @@ describe.skipIf(missing)("what goes wrong behind the real codex app-server", () 
     );
     expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
     expect(gateway.model.requests).toHaveLength(3);
-  });
-
-  it("is told also where a call came before it, which Codex keeps it back for", async () => {
-    const item = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
-    const called = frame({ type: "response.output_item.done", output_index: 0, item });
-    const tools = [{ type: "function", function: { name: "look" } }];
-    let now: Answer = sse(called, cut);
-    await using gateway = await openCodex(() => now, { timeouts: { idle: 3_000 } });
-    const refusal = await ask(gateway, { tools });
-    expect([refusal.status, refusal.body["error"]?.code]).toEqual([502, "upstream.cut"]);
-    now = sse(called, incomplete("max_output_tokens"));
-    const { body } = await ask(gateway, { tools });
-    expect(body["choices"]?.[0]).toMatchObject({ finish_reason: "length" });
-  });
-
-  it("is told wherever the model breaks off", async () => {
-    const said = { text: "Let me see.", calls: wantedCalls };
-    const frames = [...(answerInResponses({ stream: true }, said).steps as Iterable<string>)];
-    const end = frames.findIndex((one) => one.includes("response.completed"));
-    const breaking: Model = ({ body }) =>
-      sse(...frames.slice(0, Number(body["input"][0].content[0].text)), cut);
-    await using gateway = await openCodex(breaking, { timeouts: { idle: 8_000 } });
-    const tools = wantedCalls.map(({ name }) => ({ type: "function", function: { name } }));
-    const answers = await Promise.all(
-      [...frames.keys(), frames.length].map((at) =>
-        ask(gateway, { messages: [{ role: "user", content: `${at}` }], tools }),
-      ),
-    );
-    expect(answers.map(({ status, body }) => [status, body["error"]?.code])).toEqual(
-      answers.map((_, at) => (at <= end ? [502, "upstream.cut"] : [200, undefined])),
-    );
   });
 
   it("is told in the stream once that has begun", async () => {
@@ -183,14 +184,14 @@ describe.skipIf(missing)("the real codex app-server", () => {
     expect((await ask(gateway)).body["choices"]?.[0].message.content).toBe("Fine.");
   });
 
-  it("says at once that nobody answers behind it, where Codex would wait without end", async () => {
+  it.concurrent("says at once that nobody answers behind it, where Codex would wait without end", async () => {
     await using gateway = await openCodex(halfThenWhole, { base_url: await closedUrl() });
     const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
     expect(body["error"]?.message).toMatch(/cannot reach its model.*`base_url`/);
   });
 
-  it("says how to sign in where nobody has", async () => {
+  it.concurrent("says how to sign in where nobody has", async () => {
     await using gateway = await openCodex(halfThenWhole, {
       base_url: undefined,
       api_key: undefined,
@@ -209,7 +210,7 @@ describe.skipIf(missing)("the real codex app-server", () => {
     });
   });
 
-  it("lists the models it is built for, or those that are configured", async () => {
+  it.concurrent("lists the models it is built for, or those that are configured", async () => {
     await using signedIn = await openCodex(halfThenWhole, { base_url: undefined });
     const known = await signedIn.client.models.list();
     expect(known.data.map(({ id }) => id)).toContain("codex/gpt-5.5");

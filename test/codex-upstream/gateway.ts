@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { existsSync } from "node:fs";
 import OpenAI from "openai";
-import { afterAll, onTestFinished } from "vitest";
+import { afterAll } from "vitest";
 import {
   fakeUpstream,
   json,
@@ -95,12 +95,12 @@ export function sharedCodex(
 
 /** Runs the stand-in as the real one is run; `before` are shell commands that run first. */
 export async function standIn(version = "0.166.0", before = ""): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "patchbay-stand-in-"));
+  // The folder of the run is removed at its end.
+  const folder = await mkdtemp(join(process.env["XDG_STATE_HOME"] ?? tmpdir(), "stand-in-"));
   const script = fileURLToPath(new URL("./stand-in.ts", import.meta.url));
   const file = join(folder, "codex");
   const lines = ["#!/bin/sh", before, `exec "${process.execPath}" "${script}" ${version}`, ""];
   await writeFile(file, lines.join("\n"), { mode: 0o755 });
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return file;
 }
 

@@ -4,7 +4,9 @@ import { ask, childEvents, openCodex, pidOf, standIn, type CodexGateway } from "
 
 const open = async (more = {}): Promise<CodexGateway> =>
   openCodex(() => json({}), { command: await standIn(), ...more });
-describe("an app-server that misbehaves", () => {
+
+// Each test has an app-server of its own; most of their time is spent waiting for it.
+describe.concurrent("an app-server that misbehaves", () => {
   it("may say what cannot be read; it is skipped and counted", async () => {
     await using gateway = await open();
     const { body } = await ask(gateway, { model: "garbage" });

@@ -267,7 +267,8 @@ const late: readonly Late[] = [
 const WHO = /^Upstream `fake`/;
 const REMEDY = /\b(?:[Tt]ry again|Check|[Rr]aise its)\b/;
 
-describe.each(doors)("at the %s door", (door) => {
+// Nearly all of their time is spent waiting, so they wait together.
+describe.concurrent.each(doors)("at the %s door", (door) => {
   describe.each(doors)("a %s upstream", (dialect) => {
     it.each(early)("that $what is an error with its status", async (fault) => {
       await using upstream = await fakeUpstream(() => fault.answer);
@@ -364,7 +365,7 @@ const failingFirst =
 
 const busy = json({ error: { message: "Busy." } }, 503, { "retry-after": "0" });
 
-describe("a turn that fails before its first event", () => {
+describe.concurrent("a turn that fails before its first event", () => {
   it.each(doors)("is tried again, as often as configured, at the %s door", async (door) => {
     await using upstream = await fakeUpstream(failingFirst(2, busy));
     await using served = await serve(onto("chat", upstream.url, { retries: 2 }));

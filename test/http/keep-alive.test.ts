@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chunk } from "../support/fake-model.ts";
 import { cut, done, fakeUpstream, sse, type Step } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -14,8 +14,8 @@ import { askStill } from "../support/still-gateway.ts";
 const SECOND = Number(process.env["PATCHBAY_KEEPALIVE_SECOND"] ?? 120);
 // Scaled, the default of 15 would leave 0.6 s until the proxy cuts, which a busy machine can miss.
 const KEEPALIVE_MS = 9 * SECOND;
-const SILENCE_MS = 40 * SECOND;
 const PROXY_CUT_MS = 20 * SECOND;
+const SILENCE_MS = 26 * SECOND;
 const TIMEOUT_MS = 100 * SECOND + 20_000;
 
 const silence = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
@@ -111,7 +111,7 @@ async function throughProxy(
   use: (url: string, other: string) => Promise<void>,
 ): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "patchbay-keep-alive-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
   await using upstream = await fakeUpstream(() => ({
     headers: { "content-type": "text/event-stream" },
     steps: slowly(...lastFrames),
@@ -128,7 +128,7 @@ async function throughProxy(
   await use(proxy.url, otherProxy.url);
 }
 
-describe("a stream whose upstream is silent, before its first event and in the middle", () => {
+describe.concurrent("a stream whose upstream is silent, before its first event and in the middle", () => {
   it(
     "reaches the official SDKs through a proxy that closes silent connections",
     async () => {
@@ -178,7 +178,7 @@ const terminals = {
   messages: [/event: error\n/],
 } as const;
 
-describe.each(["chat", "responses", "messages"] as const)("at the %s door", (door) => {
+describe.concurrent.each(["chat", "responses", "messages"] as const)("at the %s door", (door) => {
   const request = {
     path: doors[door].path,
     body: { model: "m", stream: true, ...doors[door].body },

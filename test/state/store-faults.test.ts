@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { missing, postgresServer } from "../support/postgres-server.ts";
@@ -40,7 +40,7 @@ async function onFile(upstream: FakeUpstream) {
   };
 }
 
-describe("an answer that cannot be stored", () => {
+describe.concurrent("an answer that cannot be stored", () => {
   it.each([true, false])(
     "is given whole, says so, and is stored when the file is free again (stream: %s)",
     async (stream) => {
@@ -62,7 +62,7 @@ describe("an answer that cannot be stored", () => {
       locking.exec("ROLLBACK");
       locking.close();
       const [id = ""] = /resp_\w+/.exec(text) ?? [];
-      await expect.poll(() => get(at.served, id), { timeout: 20_000 }).toBe(200);
+      await vi.waitFor(async () => expect(await get(at.served, id)).toBe(200), { timeout: 20_000 });
     },
     40_000,
   );
@@ -107,57 +107,65 @@ describe("an answer that cannot be stored", () => {
     expect(JSON.stringify(await response.json())).toContain("Hello.");
     expect(await get(again, String(id))).toBe(500);
     renameSync(at.path, `${at.path}.damaged`);
-    await expect.poll(async () => stored(await ask(again)), { timeout: 20_000 }).toBe(true);
+    await vi.waitFor(async () => expect(stored(await ask(again))).toBe(true), {
+      timeout: 20_000,
+    });
   }, 40_000);
 });
 
-describe.skipIf(missing !== undefined)(`an answer while PostgreSQL is away${missing ?? ""}`, () => {
-  it("is given, and found when the server is back; what is asked meanwhile is told to come again", async () => {
-    await using server = await postgresServer();
-    const url = await server.createDatabase();
-    await using upstream = await greeting();
-    await using served = await serve({
-      store: { kind: "postgres", url },
-      ...onto("chat", upstream.url),
-    });
-    const first = (await (await ask(served)).json()) as Body;
-    expect(await get(served, String(first["id"]))).toBe(200);
-    await server.stop("SIGQUIT");
-    const response = await ask(served);
-    expect(response.headers.get("x-patchbay-store")).toBe("unconfirmed");
-    const second = (await response.json()) as Body;
-    expect(await get(served, String(second["id"]))).toBe(503);
-    const next = await ask(served, { previous_response_id: first["id"] });
-    expect(next.status).toBe(503);
-    expect(await ask(served, { background: true }).then(({ status }) => status)).toBe(503);
-    await server.start();
-    await expect.poll(() => get(served, String(second["id"])), { timeout: 30_000 }).toBe(200);
-    expect((await ask(served, { previous_response_id: second["id"] })).status).toBe(200);
-    expect(served.happenings.filter(({ type }) => type === "store")).not.toEqual([]);
-  }, 90_000);
+describe
+  .skipIf(missing !== undefined)
+  .concurrent(`an answer while PostgreSQL is away${missing ?? ""}`, () => {
+    it("is given, and found when the server is back; what is asked meanwhile is told to come again", async () => {
+      await using server = await postgresServer();
+      const url = await server.createDatabase();
+      await using upstream = await greeting();
+      await using served = await serve({
+        store: { kind: "postgres", url },
+        ...onto("chat", upstream.url),
+      });
+      const first = (await (await ask(served)).json()) as Body;
+      expect(await get(served, String(first["id"]))).toBe(200);
+      await server.stop("SIGQUIT");
+      const response = await ask(served);
+      expect(response.headers.get("x-patchbay-store")).toBe("unconfirmed");
+      const second = (await response.json()) as Body;
+      expect(await get(served, String(second["id"]))).toBe(503);
+      const next = await ask(served, { previous_response_id: first["id"] });
+      expect(next.status).toBe(503);
+      expect(await ask(served, { background: true }).then(({ status }) => status)).toBe(503);
+      await server.start();
+      await vi.waitFor(async () => expect(await get(served, String(second["id"]))).toBe(200), {
+        timeout: 30_000,
+      });
+      expect((await ask(served, { previous_response_id: second["id"] })).status).toBe(200);
+      expect(served.happenings.filter(({ type }) => type === "store")).not.toEqual([]);
+    }, 90_000);
 
-  it("is given while the server is slow, and found later", async () => {
-    await using server = await postgresServer();
-    const url = await server.createDatabase();
-    await using upstream = await greeting();
-    const store = { kind: "postgres", url } as const;
-    await using served = await serve({ store, ...onto("chat", upstream.url) });
-    await (await ask(served)).text();
-    const locking = postgres(url, { max: 1, onnotice: () => {} });
-    const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    const isLocked = Promise.withResolvers<void>();
-    const lock = locking.begin(async (sql) => {
-      await sql`LOCK TABLE patchbay.turns IN ACCESS EXCLUSIVE MODE`;
-      isLocked.resolve();
-      await held;
-    });
-    await isLocked.promise;
-    const response = await ask(served);
-    expect(stored(response)).toBe(false);
-    const { id } = (await response.json()) as Body;
-    release();
-    await lock;
-    await expect.poll(() => get(served, String(id)), { timeout: 30_000 }).toBe(200);
-    await locking.end();
-  }, 90_000);
-});
+    it("is given while the server is slow, and found later", async () => {
+      await using server = await postgresServer();
+      const url = await server.createDatabase();
+      await using upstream = await greeting();
+      const store = { kind: "postgres", url } as const;
+      await using served = await serve({ store, ...onto("chat", upstream.url) });
+      await (await ask(served)).text();
+      const locking = postgres(url, { max: 1, onnotice: () => {} });
+      const { promise: held, resolve: release } = Promise.withResolvers<void>();
+      const isLocked = Promise.withResolvers<void>();
+      const lock = locking.begin(async (sql) => {
+        await sql`LOCK TABLE patchbay.turns IN ACCESS EXCLUSIVE MODE`;
+        isLocked.resolve();
+        await held;
+      });
+      await isLocked.promise;
+      const response = await ask(served);
+      expect(stored(response)).toBe(false);
+      const { id } = (await response.json()) as Body;
+      release();
+      await lock;
+      await vi.waitFor(async () => expect(await get(served, String(id))).toBe(200), {
+        timeout: 30_000,
+      });
+      await locking.end();
+    }, 90_000);
+  });
