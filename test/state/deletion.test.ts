@@ -2,13 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { nodeRuntime } from "../../src/host/platform/node.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
-import { missing, postgresServer, type PostgresServer } from "../support/postgres-server.ts";
+import { missing, newDatabase } from "../support/postgres-server.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 /** In everything that a client or a model says here. */
@@ -181,13 +181,8 @@ describe("deletion from SQLite", () => {
 });
 
 describe.skipIf(missing !== undefined)(`deletion from PostgreSQL${missing ?? ""}`, () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await postgresServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
   describeDeletion({
-    storeOf: async () => ({ kind: "postgres", url: await server.createDatabase() }),
+    storeOf: async () => ({ kind: "postgres", url: await newDatabase() }),
     async found(store) {
       const sql = postgres(store.kind === "postgres" ? store.url : "", { max: 1 });
       const tables = await sql`SELECT tablename FROM pg_tables WHERE schemaname = 'patchbay'`;

@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { describe, expect, it, vi } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
-import { missing, postgresServer } from "../support/postgres-server.ts";
+import { missing, newDatabase, postgresServer } from "../support/postgres-server.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
 const greeting = (): Promise<FakeUpstream> =>
@@ -143,8 +143,7 @@ describe
     }, 90_000);
 
     it("is given while the server is slow, and found later", async () => {
-      await using server = await postgresServer();
-      const url = await server.createDatabase();
+      const url = await newDatabase();
       await using upstream = await greeting();
       const store = { kind: "postgres", url } as const;
       await using served = await serve({ store, ...onto("chat", upstream.url) });

@@ -1,9 +1,5 @@
-import { afterAll, beforeAll, describe } from "vitest";
-import {
-  missing,
-  postgresServer,
-  type PostgresServer,
-} from "../../../test/support/postgres-server.ts";
+import { describe } from "vitest";
+import { missing, newDatabase } from "../../../test/support/postgres-server.ts";
 import { describeConversations } from "../../../test/support/conversation-suite.ts";
 import { agePostgres } from "../../../test/support/stored-ages.ts";
 import { describeStore, type Age, type OpenStore } from "../../../test/support/store-suite.ts";
@@ -12,15 +8,9 @@ import type { Store } from "../store.ts";
 import { openPostgres } from "./database.ts";
 
 describe.skipIf(missing !== undefined)(`with a PostgreSQL server${missing ?? ""}`, () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await postgresServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
-
   const urls = new WeakMap<Store, string>();
   const open: OpenStore = async (clock, retention) => {
-    const url = await server.createDatabase();
+    const url = await newDatabase();
     const store = new DatabaseStore(openPostgres(url, clock), { clock, retention, gatherMs: 0 });
     urls.set(store, url);
     return store;
