@@ -19,8 +19,7 @@ export { findBundle } from "./observe/recording/recorder.ts";
 export { readBundle, type Bundle } from "./observe/recording/bundle.ts";
 export { explain } from "./observe/recording/explain.ts";
 export { scrubber, secretsIn } from "./observe/recording/secrets.ts";
-export type { AnswerDifference } from "./observe/recording/replay/compare-answers.ts";
-export type { TurnDifference } from "./observe/recording/replay/compare-turns.ts";
+export type { AnswerDifference, TurnDifference } from "./observe/recording/replay/compare.ts";
 export {
   replayAgainst,
   type AgainstResult,

@@ -5,7 +5,7 @@ import { fieldsIn, filledText, listOf } from "../../dialects/shared/loose.ts";
 import { reasonOf, reasonWords } from "../../turn/failure-reason.ts";
 import { ownOf } from "../../json/json.ts";
 import type { Bundle, BundleTry } from "./bundle.ts";
-import { errorMessageIn, readSide, type ReadSide, wireFrames } from "./read-answer.ts";
+import { errorMessageIn, readSide, textOf, type ReadSide, wireFrames } from "./read-answer.ts";
 import { sizesOf } from "./text-mask.ts";
 
 type Explanation = {
@@ -181,8 +181,6 @@ function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found |
         reason: `the call of \`${cut.name}\` was given as complete, and its arguments are no JSON`,
       };
 }
-
-const textOf = (stretches: ReadSide["text"]): string => stretches.map(({ text }) => text).join("");
 
 function isJson({ stretches }: ReadSide["calls"][number]): boolean {
   const text = textOf(stretches);

@@ -10,20 +10,22 @@ import { jsonOf } from "../../json/json.ts";
 type Event = TurnEvent<UpstreamName>;
 
 /** A stretch of text or arguments, and the frame that brought it. */
-type Stretch = { readonly text: string; readonly frame: number };
+export type Stretch = { readonly text: string; readonly frame: number };
 
 export type ReadCall = { readonly name: string; readonly stretches: Stretch[]; complete: boolean };
 
 /** What a side said, and the first thing wrong with how it said it. */
 export type ReadSide = {
-  readonly frames: number;
-  readonly text: readonly Stretch[];
+  frames: number;
+  readonly text: Stretch[];
   readonly calls: readonly ReadCall[];
-  readonly ends: number;
   /** An error that was told as the API has it. */
-  readonly error: { readonly frame: number; readonly message: string } | undefined;
-  readonly unlawful: { readonly frame: number; readonly reason: string } | undefined;
+  error: { readonly frame: number; readonly message: string } | undefined;
+  unlawful: { readonly frame: number; readonly reason: string } | undefined;
 };
+
+export const textOf = (stretches: readonly Stretch[]): string =>
+  stretches.map(({ text }) => text).join("");
 
 /** Undefined where nobody here reads that dialect. */
 export function readSide(
@@ -35,98 +37,62 @@ export function readSide(
     .get(dialect)
     ?.upstream?.readEvents({ newId: (prefix) => `${prefix}_`, frames: false });
   if (reader === undefined) return undefined;
-  const side = new SideReader();
-  const stage = normalizeStream<UpstreamName>();
-  const emit = (event: Event): void => side.event(event);
-  const each = (event: Event): void => stage.each(event, emit);
-  for (const { type, text, event, partial, data } of wireFrames(chunks)) {
-    if (type === "comment") continue;
-    side.frame++;
-    if (type === "body") {
-      reader.whole(text, each);
-      continue;
-    }
-    if (reader.done()) {
-      // A failure may be told twice, for clients that read only one of its forms.
-      if (!side.hasFailed && !END_MARKER.test(text))
-        side.blame("it comes after the end of the answer");
-      continue;
-    }
-    if (typeof data === "string" && !END_MARKER.test(text) && !partial)
-      side.blame("it is not JSON");
-    reader.frame(text, event, partial, each);
-  }
-  side.isOver = true;
-  if (closed && !reader.done()) reader.end?.(each);
-  if (closed) stage.end?.(emit);
-  return side.result();
-}
-
-const END_MARKER = /^\s*\[DONE\]\s*$/;
-
-class SideReader {
-  frame = 0;
-  /** All frames were read. */
-  isOver = false;
-  readonly #text: Stretch[] = [];
-  readonly #calls = new Map<string, ReadCall>();
-  #ends = 0;
-  #error: ReadSide["error"];
-  #unlawful: ReadSide["unlawful"];
-
-  get hasFailed(): boolean {
-    return this.#error !== undefined;
-  }
-
-  blame(reason: string): void {
-    this.#unlawful ??= { frame: this.frame, reason };
-  }
-
-  event(event: Event): void {
+  const calls = new Map<string, ReadCall>();
+  const side = { frames: 0, text: [], error: undefined, unlawful: undefined } as Omit<
+    ReadSide,
+    "calls"
+  >;
+  const blame = (reason: string): void => {
+    side.unlawful ??= { frame: side.frames, reason };
+  };
+  let isOver = false;
+  const emit = (event: Event): void => {
+    const frame = side.frames;
+    const call = "call" in event ? calls.get(`${event.choice} ${event.call}`) : undefined;
     switch (event.type) {
       case "text-delta":
-        this.#text.push({ text: event.text, frame: this.frame });
-        return;
-      case "call-start":
-        this.#calls.set(keyOf(event), { name: event.name, stretches: [], complete: false });
-        return;
-      case "call-delta":
-        this.#calls.get(keyOf(event))?.stretches.push({ text: event.text, frame: this.frame });
-        return;
-      case "call-end": {
-        const call = this.#calls.get(keyOf(event));
-        if (call !== undefined) call.complete = event.complete;
+        return void side.text.push({ text: event.text, frame });
+      case "call-start": {
+        const { name } = event;
+        calls.set(`${event.choice} ${event.call}`, { name, stretches: [], complete: false });
         return;
       }
-      case "turn-end":
-        this.#ends++;
+      case "call-delta":
+        return void call?.stretches.push({ text: event.text, frame });
+      case "call-end":
+        if (call !== undefined) call.complete = event.complete;
         return;
       case "turn-fail": {
         const { code, message } = event.fault;
         // That it was cut off elsewhere may be told; that it is cut off here is seen at its end.
-        if (code === "upstream.malformed" || (code === "upstream.cut" && this.isOver))
-          this.blame(message);
-        else this.#error ??= { frame: this.frame, message };
+        if (code === "upstream.malformed" || (code === "upstream.cut" && isOver)) blame(message);
+        else side.error ??= { frame, message };
         return;
       }
       default:
     }
+  };
+  const stage = normalizeStream<UpstreamName>();
+  const each = (event: Event): void => stage.each(event, emit);
+  for (const { type, text, event, partial, data } of wireFrames(chunks)) {
+    if (type === "comment") continue;
+    side.frames++;
+    const isMarker = END_MARKER.test(text);
+    if (type === "body") reader.whole(text, each);
+    else if (!reader.done()) {
+      if (typeof data === "string" && !isMarker && !partial) blame("it is not JSON");
+      reader.frame(text, event, partial, each);
+    }
+    // A failure may be told twice, for clients that read only one of its forms.
+    else if (side.error === undefined && !isMarker) blame("it comes after the end of the answer");
   }
-
-  result(): ReadSide {
-    return {
-      frames: this.frame,
-      text: this.#text,
-      calls: [...this.#calls.values()],
-      ends: this.#ends,
-      error: this.#error,
-      unlawful: this.#unlawful,
-    };
-  }
+  isOver = true;
+  if (closed && !reader.done()) reader.end?.(each);
+  if (closed) stage.end?.(emit);
+  return { ...side, calls: [...calls.values()] };
 }
 
-const keyOf = ({ choice, call }: { readonly choice: number; readonly call: number }): string =>
-  `${choice} ${call}`;
+const END_MARKER = /^\s*\[DONE\]\s*$/;
 
 /** What a reply that is an error says. */
 export function errorMessageIn([frame]: readonly WireFrame[]): string | undefined {
@@ -153,14 +119,14 @@ export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] 
   const decoder = new TextDecoder();
   const texts = chunks.map((chunk) => decoder.decode(chunk, { stream: true }));
   const whole = texts.join("");
-  const last = chunks.length - 1;
+  let chunk = chunks.length - 1;
+  const data = (text: string): unknown => jsonOf(text) ?? text;
   if (/^\s*[{[<]/.test(whole))
-    return [{ type: "body", data: valueOf(whole), text: whole, chunk: last, partial: false }];
+    return [{ type: "body", data: data(whole), text: whole, chunk, partial: false }];
   const frames: WireFrame[] = [];
-  let chunk = 0;
   const sse = sseReader(
     (text, event, partial) =>
-      void frames.push({ type: "frame", event, data: valueOf(text), text, chunk, partial }),
+      void frames.push({ type: "frame", event, data: data(text), text, chunk, partial }),
     {
       onComment: (text) =>
         void frames.push({ type: "comment", data: text, text, chunk, partial: false }),
@@ -173,5 +139,3 @@ export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] 
   sse.end();
   return frames;
 }
-
-const valueOf = (text: string): unknown => jsonOf(text) ?? text;

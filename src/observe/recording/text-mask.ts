@@ -92,7 +92,11 @@ export class TextMask {
       const code = char.codePointAt(0) ?? 0;
       const [first, count] = alphabetOf(code);
       state = mixed(state ^ code);
-      return String.fromCodePoint(first + (mixed(state ^ this.#key) % count));
+      const place = mixed(state ^ this.#key) % count;
+      const masked = String.fromCodePoint(first + place);
+      // No character stands for itself.
+      if (masked !== char.toLowerCase()) return masked;
+      return String.fromCodePoint(first + ((place + 1) % count));
     });
   }
 }

@@ -1,7 +1,6 @@
 /** Upstreams that say what a bundle has of them. */
 
-import { sourceOf } from "../../../stream/flow.ts";
-import type { Source } from "../../../stream/flow.ts";
+import { sourceOf, type Source } from "../../../stream/flow.ts";
 import type { Clock } from "../../../turn/clock.ts";
 import type { TurnEvent } from "../../../turn/event.ts";
 import { Fault, type FaultCode } from "../../../turn/fault.ts";
@@ -15,7 +14,6 @@ import type {
   ResponseHandler,
 } from "../../../upstreams/http/transport.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
-import type { BundleEvent } from "../bundle.ts";
 import type { Bundle, BundleTry } from "../bundle.ts";
 
 /** A request that left the gateway, and the one that was recorded in its place. */
@@ -28,33 +26,31 @@ export type SentRequest = {
   readonly recorded: BundleTry | undefined;
 };
 
-export type RecordedUpstreams = {
-  readonly connect: Connect;
-  /** The address that stands for an upstream. */
-  address(upstream: string): string;
-  /** One that speaks no HTTP. */
-  withoutHttp(name: string, profile: Profile): Upstream;
-  readonly sent: readonly SentRequest[];
-};
+/** The upstreams of one replay. Each gives its recorded answers in their order. */
+export class RecordedUpstreams {
+  readonly sent: SentRequest[] = [];
+  readonly #clock: Clock;
+  readonly #names: readonly string[];
+  readonly #left: ReadonlyMap<string, BundleTry[]>;
 
-export function recordedUpstreams(
-  { tries }: Pick<Bundle, "tries">,
-  clock: Clock,
-): RecordedUpstreams {
-  const names = [...new Set(tries.map(({ upstream }) => upstream))];
-  const left = new Map(names.map((name) => [name, tries.filter((one) => one.upstream === name)]));
-  const sent: SentRequest[] = [];
-  const take = (upstream: string): BundleTry | undefined => left.get(upstream)?.shift();
-  const address = (upstream: string): string =>
-    `http://u${names.indexOf(upstream)}.recorded.invalid`;
-  const decoder = new TextDecoder();
-  const connect: Connect = ({ origin }) => ({
-    send(request, handler) {
-      const upstream = names.find((name) => address(name) === origin) ?? origin;
-      const recorded = take(upstream);
-      const body = decoder.decode(request.body);
-      sent.push({ upstream, path: request.path, headers: pairs(request), body, recorded });
-      play(recorded, handler, clock);
+  constructor({ tries }: Pick<Bundle, "tries">, clock: Clock) {
+    this.#clock = clock;
+    this.#left = Map.groupBy(tries, ({ upstream }) => upstream);
+    this.#names = [...this.#left.keys()];
+  }
+
+  /** The address that stands for an upstream. */
+  address(upstream: string): string {
+    return `http://u${this.#names.indexOf(upstream)}.recorded.invalid`;
+  }
+
+  readonly connect: Connect = ({ origin }) => ({
+    send: (request, handler) => {
+      const upstream = this.#names.find((name) => this.address(name) === origin) ?? origin;
+      const recorded = this.#left.get(upstream)?.shift();
+      const body = new TextDecoder().decode(request.body);
+      this.sent.push({ upstream, path: request.path, headers: pairs(request), body, recorded });
+      play(recorded, handler, this.#clock);
     },
     encode: (text) => new TextEncoder().encode(text),
     newDecoder: () => {
@@ -63,20 +59,17 @@ export function recordedUpstreams(
     },
     close: async () => {},
   });
-  return {
-    connect,
-    address,
-    withoutHttp: (name, profile) => ({
+
+  /** One that speaks no HTTP. */
+  withoutHttp(name: string, profile: Profile): Upstream {
+    const open = (): Source<Event> => eventsOf(this.#left.get(name)?.shift());
+    return {
       name,
       profile,
-      prepare: () => ({
-        decisions: [],
-        open: () => eventsOf(take(name)),
-      }),
+      prepare: () => ({ decisions: [], open }),
       close: async () => {},
-    }),
-    sent,
-  };
+    };
+  }
 }
 
 function pairs({ headers }: HttpRequest): Record<string, string> {
@@ -90,7 +83,6 @@ function pairs({ headers }: HttpRequest): Record<string, string> {
 function play(recorded: BundleTry | undefined, handler: ResponseHandler, clock: Clock): void {
   let isOver = false;
   let isPaused = false;
-  let place = 0;
   let callOff = (): void => {};
   const started = clock.now();
   const controller: ResponseController = {
@@ -107,70 +99,64 @@ function play(recorded: BundleTry | undefined, handler: ResponseHandler, clock: 
       queueMicrotask(() => handler.onResponseError(controller, reason));
     },
   };
-  const steps = recorded === undefined ? [] : stepsOf(recorded, handler, controller);
+  const end = (error: Error | undefined): void => {
+    isOver = true;
+    if (error === undefined) handler.onResponseEnd();
+    else handler.onResponseError(controller, error);
+  };
+  const steps = recorded === undefined ? [] : stepsOf(recorded, handler, controller, end);
   const go = (): void => {
     for (;;) {
-      const step = steps[place];
+      const [step] = steps;
       if (step === undefined || isOver || isPaused) return;
       const moment = started + step.after;
       if (clock.now() < moment) return void (callOff = clock.at(moment, go));
-      place++;
-      if (step.isLast) isOver = true;
-      step.play();
+      steps.shift();
+      step.run();
     }
   };
   queueMicrotask(() => {
     if (isOver) return;
     handler.onRequestStart(controller);
-    if (recorded !== undefined) return go();
-    isOver = true;
-    const error = Object.assign(new Error("No such request was recorded."), { code: "UNMATCHED" });
-    handler.onResponseError(controller, error);
+    if (recorded !== undefined) go();
+    else end(withCode("UNMATCHED", "No such request was recorded."));
   });
 }
 
-type Step = { readonly after: number; readonly isLast: boolean; readonly play: () => void };
+type Step = { readonly after: number; readonly run: () => void };
 
 function stepsOf(
   { at: asked, head, chunks, end }: BundleTry,
   handler: ResponseHandler,
   controller: ResponseController,
+  over: (error: Error | undefined) => void,
 ): Step[] {
   const steps: Step[] = [];
-  const add = (at: number, isLast: boolean, run: () => void): void =>
-    void steps.push({ after: at - asked, isLast, play: run });
+  const add = (at: number, run: () => void): void => void steps.push({ after: at - asked, run });
   if (head !== undefined)
-    add(head.at, false, () =>
-      handler.onResponseStart(controller, head.status, { ...head.headers }),
-    );
-  for (const { at, bytes } of chunks)
-    add(at, false, () => handler.onResponseData(controller, bytes));
-  const last = chunks.at(-1)?.at ?? head?.at ?? asked;
+    add(head.at, () => handler.onResponseStart(controller, head.status, { ...head.headers }));
+  for (const { at, bytes } of chunks) add(at, () => handler.onResponseData(controller, bytes));
   // Where the gateway itself had hung up, it does so again, or waits as it would have.
   if (end?.error === "stopped") return steps;
-  const error = end?.error;
-  add(end?.at ?? last, true, () => {
-    if (error === undefined) handler.onResponseEnd();
-    else handler.onResponseError(controller, Object.assign(new Error(error), { code: error }));
-  });
+  const error = end?.error === undefined ? undefined : withCode(end.error);
+  add(end?.at ?? chunks.at(-1)?.at ?? head?.at ?? asked, () => over(error));
   return steps;
 }
+
+const withCode = (code: string, message = code): Error =>
+  Object.assign(new Error(message), { code });
 
 type Event = TurnEvent<UpstreamName>;
 
 const eventsOf = (recorded: BundleTry | undefined): Source<Event> =>
   sourceOf(
-    recorded === undefined
-      ? [failure("upstream.said_error", "No such request was recorded.")]
-      : recorded.events.map(({ event }) => revived(event)),
+    recorded?.events.map(({ event }) =>
+      event.type === "turn-fail"
+        ? failure(event.fault.code, event.fault.message)
+        : // Its names are those that the upstream gave.
+          (event as Event),
+    ) ?? [failure("upstream.said_error", "No such request was recorded.")],
   );
-
-/** Faults are written by their code and words. */
-const revived = (event: BundleEvent): Event =>
-  event.type === "turn-fail"
-    ? failure(event.fault.code, event.fault.message)
-    : // Its names are those that the upstream gave.
-      (event as Event);
 
 const failure = (code: string, message: string): Event => ({
   type: "turn-fail",

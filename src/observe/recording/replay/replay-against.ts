@@ -11,14 +11,13 @@ import { Fault } from "../../../turn/fault.ts";
 import type { Happening } from "../../happening.ts";
 import type { Bundle } from "../bundle.ts";
 import { errorMessageIn, readSide, wireFrames } from "../read-answer.ts";
-import { askAgain, type SeenReply } from "./ask-again.ts";
 import {
-  type AnswerDifference,
   compareAnswers,
   compareValues,
+  type AnswerDifference,
   type GivenAnswer,
-} from "./compare-answers.ts";
-import { refuseUnstored } from "./stored-parts.ts";
+} from "./compare.ts";
+import { askAgain, refuseUnstored, type SeenReply } from "./replay.ts";
 
 export type AgainstOptions = {
   /** `upstream`, or `upstream/model`; without a model, the recorded one. */

@@ -1,28 +1,35 @@
 /** Sends a recorded request through this gateway against what its upstreams said then. */
 
+import { setImmediate } from "node:timers/promises";
+import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { parseConfig } from "../../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../../gateway/gateway.ts";
+import type { ReplyData } from "../../../gateway/http/exchange.ts";
+import { Session } from "../../../gateway/http/session.ts";
 import type { Platform } from "../../../gateway/platform.ts";
 import { profileFor } from "../../../profiles/profiles.ts";
 import { scripted } from "../../../profiles/scripted.ts";
+import type { Clock } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
 import type { Bundle } from "../bundle.ts";
-import { askAgain, type SeenReply } from "./ask-again.ts";
-import { compareTurns, type TurnDifference } from "./compare-turns.ts";
-import {
-  recordedUpstreams,
-  type RecordedUpstreams,
-  type SentRequest,
-} from "./recorded-upstreams.ts";
-import { refuseUnstored } from "./stored-parts.ts";
-import { simulatedTime } from "./simulated-time.ts";
+import { compareTurns, type TurnDifference } from "./compare.ts";
+import { RecordedUpstreams, type SentRequest } from "./recorded-upstreams.ts";
 
 export type ReplayOptions = {
   /** What the gateway runs on; its clock counts only where the replay is paced. */
   readonly platform: Platform;
   /** Keeps the times between the pieces of an answer. */
   readonly paced: boolean;
+};
+
+/** What a client was sent. */
+export type SeenReply = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly chunks: readonly Buffer[];
+  /** What a message on a WebSocket was refused with: it has no reply of its own. */
+  readonly fault?: Fault | undefined;
 };
 
 /** What left the gateway this time. */
@@ -37,19 +44,13 @@ export type Replay = {
   readonly difference: TurnDifference | undefined;
 };
 
-export async function replayBundle(bundle: Bundle, options: ReplayOptions): Promise<Replay> {
-  const turn = await replayTurn(bundle, options);
-  refuseUnstored(bundle, turn.sent.length > 0);
-  return { turn, difference: compareTurns(bundle, turn) };
-}
-
-async function replayTurn(
+export async function replayBundle(
   bundle: Bundle,
   { platform, paced }: ReplayOptions,
-): Promise<ReplayedTurn> {
+): Promise<Replay> {
   const time = paced ? undefined : simulatedTime(Date.parse(bundle.head.recorded));
   const clock = time ?? platform.clock;
-  const upstreams = recordedUpstreams(bundle, clock);
+  const upstreams = new RecordedUpstreams(bundle, clock);
   const gateway = openReplay(bundle, upstreams, { ...platform, clock });
   const { end } = bundle.reply;
   // A client that left does so again at its time.
@@ -60,7 +61,9 @@ async function replayTurn(
     time === undefined ? await reply.ended.then(() => true) : await time.run(reply.isOver);
   // Without a grace: simulated time stands still from here on.
   await gateway.close(0);
-  return { sent: upstreams.sent, ...reply.seen(), isOver };
+  const turn = { sent: upstreams.sent, ...reply.seen(), isOver };
+  refuseUnstored(bundle, turn.sent.length > 0);
+  return { turn, difference: compareTurns(bundle, turn) };
 }
 
 /**
@@ -68,8 +71,21 @@ async function replayTurn(
  * gateway gets no means to start a program, to open a database or to reach any address but
  * the recorded upstreams, whatever the settings say.
  */
-function openReplay(bundle: Bundle, upstreams: RecordedUpstreams, platform: Platform): Gateway {
-  const { config, given } = replayConfig(bundle, upstreams);
+function openReplay(
+  { head, settings }: Bundle,
+  recorded: RecordedUpstreams,
+  platform: Platform,
+): Gateway {
+  const upstreams: [string, unknown][] = [];
+  const given: Upstream[] = [];
+  for (const [name, { base_path: path, ...own }] of Object.entries(settings.upstreams)) {
+    const profile = (): typeof scripted => profileFor(own.profile, own.dialect ?? "") ?? scripted;
+    if (path === undefined) given.push(recorded.withoutHttp(name, profile()));
+    else upstreams.push([name, { ...own, base_url: `${recorded.address(name)}${path}` }]);
+  }
+  const { models, tools } = settings;
+  const store = { kind: "memory" };
+  const config = { upstreams: Object.fromEntries(upstreams), models, tools, store };
   const { sha256, decompressors, heapBytes } = platform.runtime;
   const extensions = { ...platform, upstreams: given };
   try {
@@ -78,33 +94,114 @@ function openReplay(bundle: Bundle, upstreams: RecordedUpstreams, platform: Plat
       random: () => 0,
       recorder: undefined,
       environment: {},
-      runtime: { sha256, decompressors, heapBytes, connect: upstreams.connect },
+      runtime: { sha256, decompressors, heapBytes, connect: recorded.connect },
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     throw new Fault(
       "request.invalid",
-      `The settings in the bundle do not fit this Patchbay; use the one that recorded it (${bundle.head.gateway}), or record the turn again. ${error.message}`,
+      `The settings in the bundle do not fit this Patchbay; use the one that recorded it (${head.gateway}), or record the turn again. ${error.message}`,
     );
   }
 }
 
-/** The settings of the recorded turn, with its upstreams in place of theirs. */
-function replayConfig(
-  { settings: { models, tools, upstreams: recorded } }: Bundle,
-  upstreams: RecordedUpstreams,
-): { readonly config: unknown; readonly given: readonly Upstream[] } {
-  const configured: [string, unknown][] = [];
-  const given: Upstream[] = [];
-  for (const [name, one] of Object.entries(recorded)) {
-    const { dialect, profile, capabilities, retries, base_path: path } = one;
-    if (path === undefined)
-      given.push(upstreams.withoutHttp(name, profileFor(profile, dialect ?? "") ?? scripted));
-    else {
-      const base_url = `${upstreams.address(name)}${path}`;
-      configured.push([name, { dialect, profile, capabilities, retries, base_url }]);
-    }
-  }
-  const store = { kind: "memory" };
-  return { config: { upstreams: Object.fromEntries(configured), models, tools, store }, given };
+/**
+ * Serves the request of a bundle by a gateway, and keeps what is replied. The body goes in as it
+ * was recorded, past what unpacks bodies and counts their bytes. `clientLeaves` is given a
+ * function that makes the client leave.
+ */
+export function askAgain(
+  gateway: Pick<Gateway, "handle">,
+  { request }: Pick<Bundle, "request">,
+  clientLeaves?: (leave: () => void) => void,
+) {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  let isOver = false;
+  const chunks: Buffer[] = [];
+  let seen: SeenReply = { status: 0, headers: {}, chunks };
+  const end = (): void => {
+    isOver = true;
+    resolve();
+  };
+  const keep = (data: ReplyData | undefined): void => {
+    if (data !== undefined && data.length > 0) chunks.push(Buffer.from(data as string));
+  };
+  const refuse = (fault: Fault, headers: SeenReply["headers"]): void => {
+    seen = { status: fault.status, headers, chunks, fault };
+    end();
+  };
+  gateway.handle({
+    method: request.method,
+    path: request.path,
+    query: "",
+    headers: { "content-type": "application/json", ...request.headers },
+    body: request.body,
+    ...(request.socket === true && { session: new Session() }),
+    reply: {
+      head: (status, headers) => void (seen = { status, headers, chunks }),
+      write: (data) => (keep(data), true),
+      end(data) {
+        keep(data);
+        end();
+      },
+      ...(request.socket === true && { refuse }),
+      onDrain() {},
+      onLeave(then) {
+        clientLeaves?.(() => {
+          if (isOver) return;
+          then();
+          end();
+        });
+      },
+    },
+  });
+  return { isOver: () => isOver, ended, seen: () => seen };
 }
+
+/** Refuses to compare a turn that reached an upstream then, and cannot without what was stored. */
+export function refuseUnstored({ request, tries }: Bundle, reachesUpstream: boolean): void {
+  if (reachesUpstream || tries.length === 0) return;
+  const body = fieldsIn(request.body);
+  const isReference = (item: unknown): boolean => fieldsOf(item)?.type === "item_reference";
+  const part =
+    ["previous_response_id", "conversation"].find((key) => (body?.[key] ?? null) !== null) ??
+    (listOf(body?.input)?.some(isReference) === true ? "item_reference" : undefined);
+  if (part === undefined) return;
+  throw new Fault(
+    "request.invalid",
+    `The turn goes on with what its gateway had stored (\`${part}\`), which is not in the bundle, so it cannot be asked again; record one that sends the conversation itself.`,
+  );
+}
+
+/** A clock that jumps to what is due next whenever nothing else is left to do: waits take no time. */
+function simulatedTime(date: number) {
+  let now = 0;
+  const alarms = new Set<{ readonly moment: number; readonly ring: () => void }>();
+  const clock: Clock = {
+    now: () => now,
+    date: () => date + now,
+    at(moment, ring, background) {
+      const alarm = { moment, ring };
+      if (background === undefined) alarms.add(alarm);
+      return () => void alarms.delete(alarm);
+    },
+  };
+  return {
+    ...clock,
+    /** Lets everything happen until it is so; false: nothing is left that could. */
+    async run(isSo: () => boolean): Promise<boolean> {
+      for (;;) {
+        // What was set off goes on in promises and micro-tasks.
+        for (let round = 0; round < SETTLING; round++) await setImmediate();
+        if (isSo()) return true;
+        const [alarm] = [...alarms].toSorted((a, b) => a.moment - b.moment);
+        if (alarm === undefined) return false;
+        alarms.delete(alarm);
+        now = Math.max(now, alarm.moment);
+        alarm.ring();
+      }
+    },
+  };
+}
+
+const SETTLING = 3;
