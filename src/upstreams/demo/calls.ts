@@ -1,11 +1,20 @@
 /** Chooses the tools that the demo calls. */
 
-import { requiredIn, typesIn } from "../../schema/keywords.ts";
 import { isFields } from "../../json/json.ts";
+import { requiredIn, typesIn } from "../../schema/keywords.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, FunctionTool, Tool } from "../../turn/turn.ts";
-import { isCommand, isFreeText } from "./values.ts";
-import { stemsOf, subjectsOf, type Subjects } from "./words.ts";
+import { exampleOf, type ValueSource } from "./example.ts";
+import {
+  commandSource,
+  isCommand,
+  isFreeText,
+  onOneLine,
+  stemsOf,
+  subjectsOf,
+  valuesFrom,
+  type Subjects,
+} from "./words.ts";
 
 /** A tool that can be called, with the namespace it stands in. */
 export type Callable = {
@@ -13,11 +22,7 @@ export type Callable = {
   readonly namespace?: string | undefined;
 };
 
-/** A call to be made, and the words that its arguments are drawn from, or the command to run. */
-export type PlannedCall = { readonly callable: Callable } & (
-  | { readonly about: Subjects }
-  | { readonly command: string }
-);
+export type MadeCall = { readonly callable: Callable; readonly input: string };
 
 export const callables = (tools: readonly Tool<UpstreamName>[], namespace?: string): Callable[] =>
   tools.flatMap((tool) => {
@@ -36,18 +41,33 @@ export function callsFor(
   typed: string,
   offered: readonly Callable[],
   must: boolean,
-): readonly PlannedCall[] {
+): readonly MadeCall[] {
   const commands = commandsIn(typed, offered);
-  const text = typed.replaceAll(/\s+/g, " ").trim();
-  if (commands.length === 0) return callsAbout(text, offered, must);
-  const shell = shellIn(text, offered);
-  if (shell !== undefined)
-    return commands.map((command) => ({ callable: shell, command })).slice(0, MAX_CALLS);
-  // Words of a command name no tool; without a shell only a call that is forced is made.
-  return must ? callsAbout(text, offered, must) : [];
+  const text = onOneLine(typed);
+  const shell = commands.length === 0 ? undefined : shellIn(text, offered);
+  const calls =
+    shell !== undefined
+      ? commands.map((command) => made(shell, commandSource(command), command))
+      : // Words of a command name no tool; without a shell only a call that is forced is made.
+        commands.length === 0 || must
+        ? callsAbout(text, offered, must)
+        : [];
+  // The same call twice brings nothing new.
+  const isFirst = ({ callable, input }: MadeCall, at: number): boolean =>
+    calls.findIndex((one) => one.callable === callable && one.input === input) === at;
+  return calls.slice(0, MAX_CALLS).filter(isFirst);
 }
 
-function callsAbout(text: string, offered: readonly Callable[], must: boolean): AboutCall[] {
+function made(callable: Callable, source: ValueSource, free: string): MadeCall {
+  const { tool } = callable;
+  if (tool.type === "custom") return { callable, input: free };
+  // References point from the root, so the root has to stay where it is.
+  const schema = isFields(tool.schema) ? tool.schema : {};
+  const value = exampleOf({ type: "object", ...schema }, source);
+  return { callable, input: JSON.stringify(isFields(value) ? value : {}) };
+}
+
+function callsAbout(text: string, offered: readonly Callable[], must: boolean): MadeCall[] {
   const named = partsByTool(text, offered);
   const fallback = named.length > 0 ? undefined : (fitting(text, offered) ?? (must && offered[0]));
   const parts = fallback ? [{ callable: fallback, from: 0, to: text.length }] : named;
@@ -56,14 +76,15 @@ function callsAbout(text: string, offered: readonly Callable[], must: boolean): 
     return { callable, own, about: subjectsOf(text.slice(from, to).trim(), own) };
   });
   const served = new Set(planned.filter(({ about }) => !isBare(about)).map((one) => one.callable));
-  return planned
-    .flatMap(({ callable, own, about }) => {
-      if (!isBare(about)) return oneForEach(callable, about);
-      // "Call this and that for Paris": what is named once is meant for both.
-      if (served.has(callable)) return [];
-      return oneForEach(callable, { ...subjectsOf(text, own), text: about.text });
-    })
-    .slice(0, MAX_CALLS);
+  const calls = planned.flatMap(({ callable, own, about }) => {
+    if (!isBare(about)) return eachListed(callable, about);
+    // "Call this and that for Paris": what is named once is meant for both.
+    if (served.has(callable)) return [];
+    return eachListed(callable, { ...subjectsOf(text, own), text: about.text });
+  });
+  return calls
+    .slice(0, MAX_CALLS)
+    .map(({ callable, about }) => made(callable, valuesFrom(about), about.quoted[0] ?? about.text));
 }
 
 const RUN = /\b(?:run|execute)(?: the| this)?(?: shell)?(?: command)?:?\s+`([^`]+)`/gi;
@@ -78,25 +99,18 @@ const SHELL = /^(?:local_?shell|shell|shell_command|exec_command|bash|run_shell_
 
 /** The tool that runs commands: the one that the text names, else one named like a shell, else the first. */
 function shellIn(text: string, offered: readonly Callable[]): Callable | undefined {
-  const able = offered.filter(runsCommands);
+  const able = offered.filter(({ tool }) => {
+    if (tool.type === "custom") return SHELL.test(tool.name);
+    const properties = Object.entries(propertiesOf(tool));
+    // A text or a list; a schema that does not say may be given either.
+    const takes = ([name, schema]: [string, unknown]): boolean =>
+      isCommand(name) &&
+      (!isFields(schema) || typesIn(schema).every((type) => /^(?:string|array|null)$/.test(type)));
+    return properties.some(takes) || (SHELL.test(tool.name) && properties.length === 0);
+  });
   const [named] = partsByTool(text.replaceAll(/`[^`]*`/g, ""), able);
   return named?.callable ?? able.find(({ tool }) => SHELL.test(tool.name)) ?? able[0];
 }
-
-function runsCommands({ tool }: Callable): boolean {
-  if (tool.type === "custom") return SHELL.test(tool.name);
-  const properties = Object.entries(propertiesOf(tool));
-  return (
-    properties.some(([name, schema]) => isCommand(name) && takesCommand(schema)) ||
-    (SHELL.test(tool.name) && properties.length === 0)
-  );
-}
-
-/** A text or a list; a schema that does not say may be given either. */
-const takesCommand = (schema: unknown): boolean => {
-  const types = isFields(schema) ? typesIn(schema) : [];
-  return types.length === 0 || types.includes("string") || types.includes("array");
-};
 
 const isBare = ({ names, numbers }: Subjects): boolean => names.length + numbers.length === 0;
 
@@ -104,7 +118,12 @@ type TextPart = { readonly callable: Callable; readonly from: number; to: number
 
 /** Cuts a text before each tool that it names, at the end of the sentence or clause before. */
 function partsByTool(text: string, offered: readonly Callable[]): TextPart[] {
-  const owners = ownersOf(offered);
+  // A word in the names of two tools names neither.
+  const owners = new Map<string, Callable | undefined>();
+  for (const callable of offered)
+    for (const word of stemsOf(callable.tool.name))
+      owners.set(word, owners.has(word) ? undefined : callable);
+  for (const callable of offered) owners.set(callable.tool.name.toLowerCase(), callable);
   const parts: TextPart[] = [];
   let mentionEnd = 0;
   for (const { 0: token, index } of text.matchAll(/[\p{L}\p{N}_-]+/gu)) {
@@ -123,39 +142,25 @@ function partsByTool(text: string, offered: readonly Callable[]): TextPart[] {
   return parts;
 }
 
-/** Which tool a word names: a word in the names of two tools names neither. */
-function ownersOf(offered: readonly Callable[]): ReadonlyMap<string, Callable | undefined> {
-  const owners = new Map<string, Callable | undefined>();
-  for (const callable of offered)
-    for (const word of stemsOf(callable.tool.name))
-      owners.set(word, owners.has(word) ? undefined : callable);
-  for (const callable of offered) owners.set(callable.tool.name.toLowerCase(), callable);
-  return owners;
-}
-
 /** The tool that shares most words with a text; a single tool also takes whatever is named. */
 function fitting(text: string, offered: readonly Callable[]): Callable | undefined {
   const stems = stemsOf(text);
   const [only] = offered;
   if (stems.size === 0 || only === undefined) return undefined;
-  const shared = (callable: Callable): number =>
-    [...wordsOf(callable)].filter((word) => stems.has(word)).length;
-  const best = offered
-    .map((one) => ({ one, score: shared(one) }))
-    .reduce((a, b) => (b.score > a.score ? b : a));
+  // Words for a tool: its name, its parameters, the first sentence of its description.
+  const score = ({ tool }: Callable): number => {
+    const [sentence = ""] = (tool.description ?? "").split(/[.\n]/, 1);
+    const parameters = tool.type === "function" ? Object.keys(propertiesOf(tool)) : [];
+    const words = stemsOf([tool.name, sentence, ...parameters].join(" "));
+    return [...words].filter((word) => stems.has(word)).length;
+  };
+  const best = offered.reduce((a, b) => (score(b) > score(a) ? b : a));
   // Among the words of many tools any text finds one, so there two are needed.
-  if (offered.length > 1) return best.score > 1 ? best.one : undefined;
+  if (offered.length > 1) return score(best) > 1 ? best : undefined;
   const { quoted, numbers } = subjectsOf(text);
   // Scripts without capitals do not show which word is a name.
   const isNamed = quoted.length + numbers.length > 0 || /(?<=\S )\p{Lu}|\p{Lo}/u.test(text);
-  return best.score > 0 || isNamed || only.tool.type === "custom" ? only : undefined;
-}
-
-/** What says what a tool does and takes: its name, its parameters, its description's first sentence. */
-function wordsOf({ tool }: Callable): ReadonlySet<string> {
-  const [sentence = ""] = (tool.description ?? "").split(/[.\n]/, 1);
-  const parameters = tool.type === "function" ? Object.keys(propertiesOf(tool)) : [];
-  return stemsOf([tool.name, sentence, ...parameters].join(" "));
+  return score(only) > 0 || isNamed || only.tool.type === "custom" ? only : undefined;
 }
 
 const propertiesOf = ({ schema }: FunctionTool<UpstreamName>) =>
@@ -164,17 +169,13 @@ const propertiesOf = ({ schema }: FunctionTool<UpstreamName>) =>
 type AboutCall = { readonly callable: Callable; readonly about: Subjects };
 
 /** One call for each thing listed, where the tool takes one thing at a time. */
-function oneForEach(callable: Callable, about: Subjects): readonly AboutCall[] {
-  switch (callable.tool.type === "function" && onlyType(callable.tool)) {
-    case "string":
-      if (!about.isList) break;
-      return about.names.map((name) => ({ callable, about: { ...about, names: [name] } }));
-    case "integer":
-    case "number":
-      if (about.numbers.length < 2) break;
-      return about.numbers.map((one) => ({ callable, about: { ...about, numbers: [one] } }));
-    default:
-  }
+function eachListed(callable: Callable, about: Subjects): readonly AboutCall[] {
+  const { tool } = callable;
+  const type = tool.type === "function" ? onlyType(tool) : undefined;
+  if (type === "string" && about.isList)
+    return about.names.map((name) => ({ callable, about: { ...about, names: [name] } }));
+  if ((type === "integer" || type === "number") && about.numbers.length > 1)
+    return about.numbers.map((one) => ({ callable, about: { ...about, numbers: [one] } }));
   return [{ callable, about }];
 }
 
@@ -183,13 +184,11 @@ function onlyType(tool: FunctionTool<UpstreamName>): string | undefined {
   const properties = propertiesOf(tool);
   const required = isFields(tool.schema) ? requiredIn(tool.schema) : [];
   const names = required.length > 0 ? required : Object.keys(properties).slice(0, 1);
-  const open = names.filter((name) => {
+  const open = names.flatMap((name) => {
     const schema = properties[name];
-    return isFields(schema) && !("enum" in schema) && !("const" in schema);
+    return isFields(schema) && !("enum" in schema) && !("const" in schema) ? { name, schema } : [];
   });
-  const [name = ""] = open;
-  const schema = properties[name];
-  return open.length === 1 && isFields(schema) && !isFreeText(name)
-    ? typesIn(schema)[0]
-    : undefined;
+  const [only] = open;
+  if (open.length !== 1 || only === undefined || isFreeText(only.name)) return undefined;
+  return typesIn(only.schema)[0];
 }

@@ -1,14 +1,10 @@
-import { isFields } from "../../json/json.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { ToolChoice, Turn } from "../../turn/turn.ts";
-import { lastUserIndex, lastUserText } from "../turn-text.ts";
-import { answerText, resultsOf } from "./answer.ts";
-import { callables, callsFor, type Callable, type PlannedCall } from "./calls.ts";
+import type { Call, Part, Result, ToolChoice, Turn } from "../../turn/turn.ts";
+import { joinText, lastUserIndex, lastUserText } from "../turn-text.ts";
+import { callables, callsFor, commandsIn, type Callable, type MadeCall } from "./calls.ts";
 import { exampleOf } from "./example.ts";
-import { commandSource, valuesFrom } from "./values.ts";
-import { typedLines } from "./words.ts";
-
-type MadeCall = { readonly callable: Callable; readonly input: string };
+import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom, type Facts } from "./words.ts";
 
 /** All that the demo has to say to a turn. */
 export type Reply = {
@@ -17,16 +13,19 @@ export type Reply = {
   readonly calls: readonly MadeCall[];
 };
 
-/** Calls what fits, and once there are results, answers with them. */
+type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
+
+/** Calls tools that fit, and once there are results, answers with them. */
 export function replyTo(turn: Turn<UpstreamName>): Reply {
   const offered = allowed(callables(turn.tools), turn.toolChoice);
-  const calls = distinct(nextCalls(turn, offered).map(withInput));
+  const calls = nextCalls(turn, offered);
   const names = [...new Set(calls.map(({ callable }) => callable.tool.name))].join(" and ");
-  const known = resultsOf(turn).length;
+  const results = resultsOf(turn);
+  const known = results.length > 0 ? `, ${results.length} results are known` : "";
   const thought = calls.length > 0 ? `so I call ${names}` : "so I answer";
   return {
-    reasoning: `The user asks something${known > 0 ? `, ${known} results are known` : ""}, ${thought}.`,
-    text: calls.length > 0 ? "" : answerText(turn, offered),
+    reasoning: `The user asks something${known}, ${thought}.`,
+    text: calls.length > 0 ? "" : answerText(turn, offered, results),
     calls,
   };
 }
@@ -35,19 +34,12 @@ function allowed(
   offered: readonly Callable[],
   choice: ToolChoice<UpstreamName> | undefined,
 ): readonly Callable[] {
-  switch (choice?.type) {
-    case "none":
-      return [];
-    case "tool":
-    case "allowed": {
-      const refs = choice.type === "tool" ? [choice.tool] : choice.tools;
-      return offered.filter(({ tool, namespace }) =>
-        refs.some((ref) => ref.name === tool.name && (ref.namespace ?? namespace) === namespace),
-      );
-    }
-    default:
-      return offered;
-  }
+  if (choice?.type === "none") return [];
+  if (choice?.type !== "tool" && choice?.type !== "allowed") return offered;
+  const refs = choice.type === "tool" ? [choice.tool] : choice.tools;
+  return offered.filter(({ tool, namespace }) =>
+    refs.some((ref) => ref.name === tool.name && (ref.namespace ?? namespace) === namespace),
+  );
 }
 
 const mustCall = (choice: ToolChoice<UpstreamName> | undefined): boolean =>
@@ -55,8 +47,14 @@ const mustCall = (choice: ToolChoice<UpstreamName> | undefined): boolean =>
   choice?.type === "tool" ||
   (choice?.type === "allowed" && choice.mode === "required");
 
-/** What to call now: all at once, or one after another where only one at a time is allowed. */
-function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): readonly PlannedCall[] {
+/**
+ * Longer texts are an agent's own prompts, such as those of its work on
+ * memories: they name all its tools without asking for a call of each.
+ */
+const LONGEST_REQUEST = 1_500;
+
+/** The calls to make now: all at once, or one after another where only one at a time is allowed. */
+function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): readonly MadeCall[] {
   if (offered.length === 0) return [];
   const { parallelCalls, maxCalls = Infinity } = turn.params;
   const must = mustCall(turn.toolChoice);
@@ -65,7 +63,7 @@ function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): read
   const isFirst = made === 0 && turn.items.at(-1)?.type !== "result";
   const left = Math.max(must ? 1 : 0, maxCalls - made);
   if (!isFirst && !must && parallelCalls !== false) return [];
-  const text = typedLines(lastUserText(turn)).trim();
+  const text = typedLines(lastUserText(turn));
   if (text.length > LONGEST_REQUEST && !must) return [];
   const all = callsFor(text, offered, must);
   if (parallelCalls !== false) return all.slice(0, left);
@@ -73,31 +71,105 @@ function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): read
   return all.slice(at, at + Math.min(1, left));
 }
 
-/**
- * Longer texts are an agent's own prompts, such as those of its work on
- * memories: they speak of all its tools, and nobody asked for a call of each.
- */
-const LONGEST_REQUEST = 1_500;
-
-/** The same call twice brings nothing new. */
-const distinct = (calls: readonly MadeCall[]): readonly MadeCall[] =>
-  calls.filter(
-    ({ callable, input }, at) =>
-      calls.findIndex((one) => one.callable === callable && one.input === input) === at,
+/** The results since the user last spoke, each with its call. */
+function resultsOf(turn: Turn<UpstreamName>): Answered[] {
+  const since = turn.items.slice(lastUserIndex(turn) + 1);
+  const calls = new Map(since.flatMap((item) => (item.type === "call" ? [[item.id, item]] : [])));
+  return since.flatMap((item) =>
+    item.type === "result" ? [{ call: calls.get(item.call), result: item }] : [],
   );
+}
 
-function withInput(planned: PlannedCall): MadeCall {
-  const { callable } = planned;
-  const { tool } = callable;
-  const isToRun = "command" in planned;
-  if (tool.type === "custom")
-    return {
-      callable,
-      input: isToRun ? planned.command : (planned.about.quoted[0] ?? planned.about.text),
-    };
-  // References point from the root, so the root has to stay where it is.
-  const schema = isFields(tool.schema) ? tool.schema : {};
-  const source = isToRun ? commandSource(planned.command) : valuesFrom(planned.about);
-  const value = exampleOf({ type: "object", ...schema }, source);
-  return { callable, input: JSON.stringify(isFields(value) ? value : {}) };
+/** The answer in the format that was asked for. */
+function answerText(
+  turn: Turn<UpstreamName>,
+  offered: readonly Callable[],
+  results: readonly Answered[],
+): string {
+  const asked = onOneLine(typedLines(lastUserText(turn)));
+  const words = results.length > 0 ? results.map(told).join(" ") : introduction(asked, offered);
+  if (turn.format?.type === "json") return JSON.stringify({ answer: words });
+  if (turn.format?.type !== "schema") return words;
+  const source = valuesFrom(subjectsOf(asked), factsOf(results, words));
+  return JSON.stringify(exampleOf(turn.format.schema, source));
+}
+
+const shortened = (text: string, longest: number): string =>
+  text.length <= longest ? text : `${text.slice(0, longest)}...`;
+
+/** A result in a sentence, with the plain values that its call was made with in brackets. */
+function told({ call, result }: Answered): string {
+  const text = shortened(plainText(result.parts), 600) || "nothing";
+  const values = jsonOf(call?.input ?? "");
+  const scalars = isFields(values)
+    ? Object.values(values).filter((value) => typeof value !== "object")
+    : [];
+  const given = scalars.length === 0 ? "" : ` (${shortened(scalars.join(", "), 80)})`;
+  const tool = call === undefined ? "The tool" : `${call.name}${given}`;
+  return `${tool} says: ${/[.!?]$/.test(text) ? text : `${text}.`}`;
+}
+
+function plainText(parts: readonly Part[]): string {
+  const text = joinText(parts).trim();
+  if (text === "" && parts.length > 0) return `a part of type ${parts[0]?.type}`;
+  const value = jsonOf(text);
+  return value === undefined ? text : spelled(value);
+}
+
+/** How deep a result is read: recursion further down could overflow the stack. */
+const MAX_DEPTH = 64;
+
+/** A JSON value as text: its numbers and strings as they stand, without the brackets. */
+function spelled(value: unknown, depth = 0): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  if (depth === MAX_DEPTH) return "...";
+  if (Array.isArray(value)) return value.map((inner) => spelled(inner, depth + 1)).join("; ");
+  return Object.entries(value)
+    .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner, depth + 1)}`)
+    .join(", ");
+}
+
+function introduction(asked: string, offered: readonly Callable[]): string {
+  const names = offered.slice(0, 5).map(({ tool }) => tool.name);
+  const [command] = commandsIn(asked, offered);
+  const more = offered.length > names.length ? ` and ${offered.length - names.length} more` : "";
+  const sentences = [
+    "This is Patchbay's built-in demo model: it follows a few rules, and needs neither a network nor a key.",
+    asked === "" ? "" : `You said: "${shortened(asked, 200)}"`,
+    command === undefined
+      ? ""
+      : `I cannot run \`${shortened(command, 200)}\`: the client offers no tool that runs commands, such as \`shell\`, \`exec_command\` or \`bash\`.`,
+    offered.length === 0 || command !== undefined
+      ? ""
+      : `I could call ${names.join(", ")}${more}, but nothing you said seems to ask for it.`,
+    "For answers from a real model, set a key such as OPENAI_API_KEY, or add an upstream to patchbay.yaml, and start Patchbay again.",
+  ];
+  return sentences.filter(Boolean).join(" ");
+}
+
+/** Properties of a schema that ask for the answer itself. */
+const ANSWER_NAMES =
+  "answer summary text message response result explanation output content finalanswer reply reasoning".split(
+    " ",
+  );
+/** Values that are remembered for one name: a list of thousands has a value for each. */
+const MAX_FACTS = 4;
+
+function factsOf(results: readonly Answered[], words: string): Facts {
+  const facts = new Map<string, unknown[]>();
+  const read = (value: unknown, depth = 0): void => {
+    if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return;
+    for (const [name, inner] of Object.entries(value)) {
+      const known = facts.get(plainName(name)) ?? [];
+      if (!Array.isArray(value) && known.length < MAX_FACTS)
+        facts.set(plainName(name), [...known, inner]);
+      read(inner, depth + 1);
+    }
+  };
+  for (const { call, result } of results) {
+    read(jsonOf(joinText(result.parts)));
+    if (call !== undefined) read(jsonOf(call.input));
+  }
+  for (const name of ANSWER_NAMES) facts.set(name, [...(facts.get(name) ?? []), words]);
+  return facts;
 }

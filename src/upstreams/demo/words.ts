@@ -1,4 +1,9 @@
-/** Splits the user's text into the words that may name tools and values. */
+/** Reads the user's text: the words that may name tools, and the values for arguments. */
+
+import { isFields } from "../../json/json.ts";
+import { typesIn } from "../../schema/keywords.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { ValueSource } from "./example.ts";
 
 /** Words that name no tool and no value. */
 const common: ReadonlySet<string> = new Set(
@@ -27,13 +32,9 @@ const MAX_READ = 4_000;
 const MAX_BLOCKS = 50;
 
 /**
- * What the user typed. Agents add blocks of their own in tags to a user's
- * message (`<system-reminder>...</system-reminder>`): these ask for nothing.
+ * The text that the user typed. Agents add blocks of their own in tags to a user's
+ * message (`<system-reminder>...</system-reminder>`), which ask for nothing.
  */
-export const typedText = (message: string): string =>
-  typedLines(message).replaceAll(/\s+/g, " ").trim();
-
-/** The same with its white space. */
 export function typedLines(message: string): string {
   let rest = message;
   let typed = "";
@@ -45,17 +46,19 @@ export function typedLines(message: string): string {
     typed += rest.slice(0, close === -1 ? behind : open.index);
     rest = rest.slice(close === -1 ? behind : close + open[0].length + 1);
   }
-  return (typed + rest).slice(0, MAX_READ);
+  return (typed + rest).slice(0, MAX_READ).trim();
 }
 
+export const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+
 type Names = {
-  /** What is quoted, else proper names, else what follows a preposition. */
+  /** Quoted text, else proper names, else the words behind a preposition. */
   readonly names: readonly string[];
-  /** Whether the names stand side by side, as in "Paris, Rome and Oslo". */
+  /** True if the names stand side by side, as in "Paris, Rome and Oslo". */
   readonly isList: boolean;
 };
 
-/** What a text speaks of: the values for a call's arguments. */
+/** The values that a text has for a call's arguments. */
 export type Subjects = Names & {
   readonly text: string;
   readonly stems: ReadonlySet<string>;
@@ -66,6 +69,15 @@ export type Subjects = Names & {
 
 const NUMBER = /(?<![\p{L}\d.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
 const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
+const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’-]*/u.source;
+/** A state in two capitals belongs to its town: "Boston, MA". */
+const PROPER = new RegExp(
+  `${CAPITALISED}(?: (?:(?:de|du|la|le|of|the|van|von) )?${CAPITALISED})*(?:, \\p{Lu}{2}\\b)?`,
+  "gu",
+);
+const BETWEEN = /^(?:['’]s)?(?:,| (?:and|or|vs\.?|versus|&))+ (?:(?:in|for|of|at|the|to|and) )*$/iu;
+const PREPOSITION =
+  /\b(?:in|for|of|at|about|on|to|from|between|near|with|named|called) ([^.?!;:]+)/iu;
 
 /** `own`: stems of the tool's name, which name no value. */
 export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): Subjects {
@@ -75,14 +87,6 @@ export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): 
     quoted.length > 0 ? { names: quoted, isList: quoted.length > 1 } : namesIn(text, own);
   return { text, stems: stemsOf(text), quoted, numbers, ...named };
 }
-
-const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’-]*/u.source;
-/** A state in two capitals belongs to its town: "Boston, MA". */
-const PROPER = new RegExp(
-  `${CAPITALISED}(?: (?:(?:de|du|la|le|of|the|van|von) )?${CAPITALISED})*(?:, \\p{Lu}{2}\\b)?`,
-  "gu",
-);
-const BETWEEN = /^(?:['’]s)?(?:,| (?:and|or|vs\.?|versus|&))+ (?:(?:in|for|of|at|the|to|and) )*$/iu;
 
 function namesIn(text: string, own: ReadonlySet<string>): Names {
   const isOrdinary = (word: string): boolean =>
@@ -101,22 +105,135 @@ function namesIn(text: string, own: ReadonlySet<string>): Names {
     names.push(name);
   }
   // A capital that opens a sentence makes no name ("Translate"), unless there is no other.
-  const isOpener = names.length > 1 && !isList && text.startsWith(names[0] ?? "");
-  if (names.length > 0)
-    return { names: names.slice(isOpener ? 1 : 0), isList: isList && names.length > 1 };
-  return lowerCaseNames(text);
+  if (names.length > 1 && !isList && text.startsWith(names[0] ?? "")) names.shift();
+  if (names.length > 0) return { names, isList: isList && names.length > 1 };
+  // Else up to four words behind a preposition, and the words listed with them.
+  const pieces = PREPOSITION.exec(text)?.[1]?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? [];
+  const plain = pieces.flatMap((piece) => {
+    const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
+    const last = words.findIndex((word) => common.has(word));
+    return words.slice(0, last === -1 ? 4 : last).join(" ") || [];
+  });
+  return { names: plain, isList: plain.length > 1 };
 }
 
-const PREPOSITION =
-  /\b(?:in|for|of|at|about|on|to|from|between|near|with|named|called) ([^.?!;:]+)/iu;
+/** Values of earlier results, by plain property name. */
+export type Facts = ReadonlyMap<string, readonly unknown[]>;
 
-/** For those who write in lower case: up to four words behind a preposition, and what is listed with them. */
-function lowerCaseNames(text: string): Names {
-  const pieces = PREPOSITION.exec(text)?.[1]?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? [];
-  const names = pieces.flatMap((piece) => {
-    const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
-    const end = words.findIndex((word) => common.has(word));
-    return words.slice(0, end === -1 ? 4 : end).join(" ") || [];
-  });
-  return { names, isList: names.length > 1 };
+export const plainName = (name: string): string =>
+  name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
+
+const FREE_TEXT =
+  /^(?:query|search|question|prompt|text|message|content|input|body|q|topic|instructions?|request)$/;
+const COMMAND = /^(?:command|cmd|shell|script|code|argv?|args)s?$/;
+
+/** A parameter that takes whole sentences, by its name. */
+export const isFreeText = (name: string): boolean => FREE_TEXT.test(plainName(name));
+
+/** A parameter that takes a command to run, by its name. */
+export const isCommand = (name: string): boolean => /^(?:command|cmd)s?$/.test(plainName(name));
+
+const PLACE = "(\\p{Lu}[\\p{L}'-]*(?: \\p{Lu}[\\p{L}'-]*)*|\\S+@\\S+|[\\p{L}\\p{N}_]+)";
+
+/** The shape in a text of properties with some name or format. */
+const shapes: readonly (readonly [properties: RegExp, shape: RegExp])[] = [
+  [/mail/, /([\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)/],
+  [/ur[il]|link|website/, /(https?:\/\/[^\s"'<>)]+)/],
+  [/path|file|folder|directory/, /((?:[\w.~-]{0,64}\/)+[\w.-]+|\b[\w-]{1,64}\.\w{1,5}\b)/],
+  [/date|time|when/, /(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)/],
+  [/date|day|when/, /(\d{4}-\d\d-\d\d)/],
+  [/expression|equation|formula/, /([\d(][\d +\-*/^().,%]*[\d)])/],
+  [/^(?:origin|from|departure|start)/, new RegExp(`\\bfrom ${PLACE}`, "u")],
+  [/^(?:destination|to$|arrival|recipient)/, new RegExp(`\\bto ${PLACE}`, "u")],
+];
+
+/** Draws arguments from the user's text and from earlier results. */
+export function valuesFrom(about: Subjects, facts: Facts = new Map()): ValueSource {
+  const { text, quoted, stems } = about;
+  const names = about.names.values();
+  const numbers = about.numbers.values();
+  return {
+    isMentioned: (name, schema) =>
+      facts.has(plainName(name)) ||
+      mentioned(schema, about).length > 0 ||
+      labelled(name, about) !== undefined,
+    *values(name, schema) {
+      const plain = plainName(name);
+      yield* facts.get(plain) ?? [];
+      const [type = "string"] = typesIn(schema);
+      if (Array.isArray(schema.enum)) yield* mentioned(schema, about);
+      else if (type === "array") yield listFor(plain, schema, about);
+      else if (type === "number" || type === "integer") {
+        yield Number(labelled(name, about) ?? NaN);
+        yield numbers.next().value;
+      } else if (type === "string" && COMMAND.test(plain)) yield commandIn(text);
+      else if (type === "string") {
+        yield labelled(name, about);
+        for (const [properties, shape] of shapes)
+          if (properties.test(plain) || properties.test(String(schema.format)))
+            yield shape.exec(text)?.[1];
+        if (isFreeText(name)) yield quoted[0] ?? text;
+        yield names.next().value;
+        if (text.split(" ").length <= 3 && stems.size > 0) yield text;
+      }
+    },
+  };
+}
+
+/** Arguments of a shell: the command as it was typed, and nothing else of the text. */
+export const commandSource = (command: string): ValueSource => ({
+  isMentioned: isCommand,
+  *values(name, schema) {
+    const plain = plainName(name);
+    const [type = "string"] = typesIn(schema);
+    if (isCommand(name)) {
+      if (type === "array") yield plain.endsWith("s") ? [command] : argumentList(command);
+      yield command;
+    } else if (type === "boolean") yield false;
+    else if (type === "string" && schema.enum === undefined)
+      yield /dir|cwd|path|folder/.test(plain) ? "." : command;
+  },
+});
+
+/** A program and its arguments; other commands need a shell. */
+const argumentList = (command: string): readonly string[] =>
+  /^[\w@%+=:,./ -]+$/.test(command) ? command.split(/ +/) : ["bash", "-lc", command];
+
+/** Prose of the user is never run: only text in backticks is a command. */
+const commandIn = (text: string): string => /`([^`]+)`/.exec(text)?.[1] ?? "echo demo";
+
+/** "title: Foo", "limit of 5", "3 days". */
+function labelled(name: string, { text, stems }: Subjects): string | undefined {
+  // Most properties are not spoken of: a look at the words spares a walk through the text.
+  if (name.length > 64 || !sharesWord(name, stems)) return undefined;
+  const label = name
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "[ _-]?");
+  const after = `\\b${label}s?\\b(?: (?:is|are|of|to|as|equals) |[:=] ?| (?="))(?:"([^"]+)"|([^ ,;]+))`;
+  const before = `(?<![\\d.])(-?\\d+(?:\\.\\d+)?) ${label}s?\\b`;
+  const found = new RegExp(`${after}|${before}`, "iu").exec(text);
+  return found?.[1] ?? found?.[2]?.replace(/[.?!]$/, "") ?? found?.[3];
+}
+
+const sharesWord = (name: string, stems: ReadonlySet<string>): boolean =>
+  [...stemsOf(name)].some((one) => stems.has(one));
+
+/** The values of an enumeration that a text speaks of. */
+function mentioned({ enum: values }: Fields, { text, stems }: Subjects): readonly string[] {
+  if (!Array.isArray(values)) return [];
+  const named = values.filter((one) => typeof one === "string" && sharesWord(one, stems));
+  return named.filter((one) => text.toLowerCase().includes(one.toLowerCase()));
+}
+
+/** A list takes all that is named. */
+function listFor(
+  plain: string,
+  { items }: Fields,
+  about: Subjects,
+): readonly unknown[] | undefined {
+  const item = isFields(items) ? items : {};
+  const [type = ""] = typesIn(item);
+  if (COMMAND.test(plain)) return argumentList(commandIn(about.text));
+  if (Array.isArray(item.enum)) return mentioned(item, about);
+  return { number: about.numbers, integer: about.numbers, string: about.names }[type];
 }
