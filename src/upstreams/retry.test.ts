@@ -1,20 +1,23 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
+import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
-import { retryAfterOf, retrying, type Attempt, type Failure } from "./retry.ts";
+import type { UpstreamName } from "../turn/names.ts";
+import type { Flow } from "../stream/flow.ts";
+import { Retries, retryAfterOf, type Failure } from "./retry.ts";
 
 const fault = new Fault("upstream.failed", "no");
 
-/** An attempt that fails as often as there are failures, and then speaks. */
-function flaky(failures: Failure[], seen: string[] = []): Attempt<string> {
-  return (sink, fail) => {
+/** Attempts that fail as often as there are failures; then one speaks. */
+function flaky(failures: Failure[], seen: string[] = []) {
+  return (turn: Retries): Flow => {
     const failure = failures.shift();
     seen.push("try");
     queueMicrotask(() => {
-      if (failure) return fail(failure);
-      sink.each("hello");
-      sink.end();
+      if (failure) return turn.failed(failure);
+      turn.sink.each({ type: "text-delta", choice: 0, text: "hello" });
+      turn.sink.end();
     });
     return {
       pause: () => void seen.push("pause"),
@@ -24,20 +27,27 @@ function flaky(failures: Failure[], seen: string[] = []): Attempt<string> {
   };
 }
 
-function run(attempt: Attempt<string>, retries: number, random = (): number => 1) {
+function run(attempt: (turn: Retries) => Flow, retries: number, random = (): number => 1) {
   const clock = stillClock();
   const said: string[] = [];
-  const source = retrying(attempt, {
-    retries,
-    clock,
-    random,
-    failed: (one) => `failed: ${one.message}`,
-  });
-  const flow = source({
-    each: (event) => void said.push(event),
+  class Tried extends Retries {
+    protected attempt(): Flow {
+      return attempt(this);
+    }
+  }
+  const sink = {
+    each: (event: TurnEvent<UpstreamName>) =>
+      void said.push(
+        event.type === "turn-fail"
+          ? `failed: ${event.fault.message}`
+          : "text" in event
+            ? event.text
+            : "",
+      ),
     flush() {},
     end: () => void said.push("end"),
-  });
+  };
+  const flow = new Tried(sink, { retries, clock, random }).begin();
   return { clock, said, flow };
 }
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,8 +1,10 @@
-/** Retries a source that fails before its first event. */
+/** Retries turns that fail before their first event. */
 
-import type { Flow, Sink, Source } from "../stream/flow.ts";
+import type { Flow, Sink } from "../stream/flow.ts";
 import type { Clock } from "../turn/clock.ts";
+import type { TurnEvent } from "../turn/event.ts";
 import type { Fault } from "../turn/fault.ts";
+import type { UpstreamName } from "../turn/names.ts";
 import type { AttemptWatch } from "./upstream.ts";
 
 /** Why an attempt failed before its first event. */
@@ -14,21 +16,12 @@ export type Failure = {
   readonly after?: number | undefined;
 };
 
-/**
- * One attempt at a request. It emits events and ends the sink, or calls `fail`
- * once before its first event; neither before it has returned. A failure after
- * the first event is the event `turn-fail`.
- */
-export type Attempt<T> = (sink: Sink<T>, fail: (failure: Failure) => void) => Flow;
-
-export type RetryOptions<T> = {
+type RetryOptions = {
   /** How often to try again; 0: one attempt only. */
   readonly retries: number;
   readonly clock: Clock;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** The only event of a source whose attempts all failed. */
-  readonly failed: (fault: Fault) => T;
   readonly watch?: Pick<AttemptWatch, "retrying" | "sentAgain"> | undefined;
 };
 
@@ -38,30 +31,27 @@ const MAX_WAIT = 8_000;
 const MAX_ASKED_WAIT = 20_000;
 
 /**
- * A source that tries again until there is a first event. The longest wait
+ * The attempts of one turn, one after the other until there is a first event. The longest wait
  * doubles, and each wait is drawn between 0 and it (full jitter), so that turns
  * which failed together do not come back together.
  */
-export const retrying =
-  <T>(attempt: Attempt<T>, options: RetryOptions<T>): Source<T> =>
-  (sink) =>
-    new RetriedAttempt(attempt, sink, options).begin();
-
-/** The attempts of one turn, one after the other. */
-export abstract class Retries<T> implements Flow {
-  readonly sink: Sink<T>;
-  readonly #options: RetryOptions<T>;
+export abstract class Retries implements Flow {
+  readonly sink: Sink<TurnEvent<UpstreamName>>;
+  readonly #options: RetryOptions;
   #tried = 0;
   #isPaused = false;
   #cancelTimer: (() => void) | undefined;
   #flow: Flow | undefined;
 
-  constructor(sink: Sink<T>, options: RetryOptions<T>) {
+  constructor(sink: Sink<TurnEvent<UpstreamName>>, options: RetryOptions) {
     this.sink = sink;
     this.#options = options;
   }
 
-  /** Starts an attempt, which calls `failed` if it fails before its first event. */
+  /**
+   * Starts an attempt. It emits events and ends the sink, or calls `failed` once before its first
+   * event; neither before it has returned. A failure after the first event is the event `turn-fail`.
+   */
   protected abstract attempt(): Flow;
 
   begin(): this {
@@ -81,7 +71,7 @@ export abstract class Retries<T> implements Flow {
       this.#cancelTimer = clock.at(clock.now() + wait, () => this.begin());
       return;
     }
-    this.sink.each(this.#options.failed(failure.fault));
+    this.sink.each({ type: "turn-fail", fault: failure.fault });
     this.sink.flush();
     this.sink.end();
   }
@@ -99,19 +89,6 @@ export abstract class Retries<T> implements Flow {
   stop(): void {
     this.#cancelTimer?.();
     this.#flow?.stop();
-  }
-}
-
-class RetriedAttempt<T> extends Retries<T> {
-  readonly #attempt: Attempt<T>;
-
-  constructor(attempt: Attempt<T>, sink: Sink<T>, options: RetryOptions<T>) {
-    super(sink, options);
-    this.#attempt = attempt;
-  }
-
-  protected attempt(): Flow {
-    return this.#attempt(this.sink, (failure) => this.failed(failure));
   }
 }
 

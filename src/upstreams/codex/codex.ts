@@ -1,11 +1,10 @@
 import { standIns } from "../../dialects/registry.ts";
-import type { Source } from "../../stream/flow.ts";
+import type { Flow, Sink } from "../../stream/flow.ts";
 import { type Clock, until } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { type Attempt, retrying } from "../retry.ts";
+import { Retries } from "../retry.ts";
 import type { OpenOptions, Upstream } from "../upstream.ts";
 import { BufferedSink } from "./buffered-sink.ts";
 import { bundledModels, childEnvironment, needsLogin, type Provider } from "./home.ts";
@@ -79,8 +78,7 @@ export function codexUpstream(options: CodexOptions): Upstream {
       const request = writeCodexRequest(turn, model, modelProfile);
       return {
         decisions: request.decisions,
-        open: ({ retry, tenant, watch, onMessage }) =>
-          answer(shared, { request, retry, tenant, watch, onMessage }),
+        open: (opening) => (sink) => new CodexTurn(shared, { ...opening, request }, sink).begin(),
       };
     },
     async models() {
@@ -143,35 +141,31 @@ function takeParked({ parked }: Shared, { tenant, request }: Asked): Parked | un
   return thread && continuation && { ...continuation, thread };
 }
 
-/** The events of an answer. Only its first attempt may go on in a parked thread. */
-const answer =
-  (shared: Shared, asked: Asked): Source<Event> =>
-  (sink) => {
+/** One turn. Its first attempt may go on in a parked thread; any other has a fresh one. */
+class CodexTurn extends Retries {
+  readonly #shared: Shared;
+  readonly #asked: Asked;
+  #parked: Parked | undefined;
+
+  constructor(shared: Shared, asked: Asked, sink: Sink<Event>) {
     const { clock, random } = shared.options;
-    let parked = takeParked(shared, asked);
+    const parked = takeParked(shared, asked);
     // The fresh thread after a parked one is not counted as a retry.
     const retries = (asked.retry ? RETRIES : 0) + (parked === undefined ? 0 : 1);
-    const attempt: Attempt<Event> = (to, onFailure) => {
-      const first = parked;
-      parked = undefined;
-      return openAttempt(shared, { ...asked, parked: first })(to, onFailure);
-    };
-    const failed = (fault: Fault): Event => ({ type: "turn-fail", fault });
-    return retrying(attempt, { retries, clock, random, failed, watch: asked.watch })(sink);
-  };
+    super(sink, { retries, clock, random, watch: asked.watch });
+    this.#shared = shared;
+    this.#asked = asked;
+    this.#parked = parked;
+  }
 
-/** One attempt: in the parked thread if there is one and it can go on, else in a fresh one. */
-const openAttempt =
-  (
-    shared: Shared,
-    { request, tenant, onMessage, parked }: Asked & { readonly parked: Parked | undefined },
-  ): Attempt<Event> =>
-  (sink, onFailure) => {
-    const { codex, pool, threads } = shared;
+  protected attempt(): Flow {
+    const { codex, pool, threads } = this.#shared;
+    const parked = this.#parked;
+    this.#parked = undefined;
     let thread = parked?.thread;
     let leaveQueue = (): void => {};
-    const out = new BufferedSink(sink, {
-      onFailure,
+    const out = new BufferedSink(this.sink, {
+      onFailure: (failure) => this.failed(failure),
       onStop() {
         leaveQueue();
         thread?.release();
@@ -179,10 +173,11 @@ const openAttempt =
     });
     const start = async ({ worker, leave }: TurnSlot): Promise<void> => {
       try {
-        if (parked && (await parked.thread.proceed(parked, request, out, leave))) return;
+        if (parked && (await parked.thread.proceed(parked, this.#asked.request, out, leave)))
+          return;
         const server = out.stopped ? undefined : await worker.server();
         if (server === undefined || out.stopped) return leave();
-        thread = newThread(shared, server, { request, tenant, onMessage });
+        thread = newThread(this.#shared, server, this.#asked);
         threads.set(thread, worker);
         await thread.answer(out, leave);
       } catch (error) {
@@ -196,12 +191,13 @@ const openAttempt =
       out.fail(failureOf(error, codex));
     }
     return out;
-  };
+  }
+}
 
 function newThread(
   { options, codex, parked, threads }: Shared,
   { rpc }: AppServer,
-  { request, tenant, onMessage }: Pick<Asked, "request" | "tenant" | "onMessage">,
+  { request, tenant, onMessage }: Asked,
 ): Thread {
   return new Thread({
     rpc,

@@ -175,10 +175,8 @@ type Opened = {
   readonly opening: OpenOptions;
 };
 
-const failed = (fault: Fault): Event => ({ type: "turn-fail", fault });
-
 /** One turn of an upstream: its attempts, each on a connection of its tenant's share. */
-class HttpTurn extends Retries<Event> implements AnswerOwner, Waiting {
+class HttpTurn extends Retries implements AnswerOwner, Waiting {
   readonly failing: Failing;
   readonly clock: Clock;
   readonly worked: OpenOptions["worked"];
@@ -192,7 +190,7 @@ class HttpTurn extends Retries<Event> implements AnswerOwner, Waiting {
     const { clock, failing } = shared;
     const { random, retries = RETRIES } = shared.options;
     const { retry, watch, worked } = opened.opening;
-    super(sink, { watch, retries: retry ? retries : 0, clock, random, failed });
+    super(sink, { watch, retries: retry ? retries : 0, clock, random });
     this.failing = failing;
     this.clock = clock;
     this.worked = worked;
