@@ -113,7 +113,9 @@ program
 
 program
   .command("health")
-  .description("whether a gateway is ready; exit code 0: ready, 1: not ready, 3: nobody there")
+  .description(
+    "whether a gateway is ready; exit code 0: ready, 1: not ready, 3: no gateway is running",
+  )
   .option("--url <address>", "where it listens", readAddress, "http://127.0.0.1:11435")
   .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
   .option("--json", "print the answer as JSON")
@@ -122,7 +124,7 @@ program
 program
   .command("status")
   .description(
-    "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: nobody there",
+    "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: no gateway is running",
   )
   .option("--json", "print what they tell as JSON")
   .option("--url <address>", "one of them, or one elsewhere", readAddress)
@@ -132,7 +134,7 @@ program
 program
   .command("top")
   .description(
-    "the turns of a running gateway as they come: a table at a terminal (keys: s sort, f filter, Enter one turn, q end), else lines; exit code 3: nobody there",
+    "the turns of a running gateway as they come: a table at a terminal (keys: s sort, f filter, Enter one turn, q end), else lines; exit code 3: no gateway is running",
   )
   .option("--json", "print batches as JSON lines")
   .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
@@ -142,7 +144,7 @@ program
 program
   .command("logs")
   .description(
-    "the latest turns of a running gateway, and what else happened; exit code 1: the turn failed, 3: nobody there",
+    "the latest turns of a running gateway, and what else happened; exit code 1: the turn failed, 3: no gateway is running",
   )
   .option("-f, --follow", "go on with what comes")
   .option("--turn <id>", "one turn in full, by the id of its request (`x-request-id`)")
@@ -195,7 +197,7 @@ program
 program
   .command("doctor")
   .description(
-    "look for what is wrong: gateway, configuration, upstreams, models, agents, machine; exit code 0: nothing, 1: something, 3: nobody at --url",
+    "look for what is wrong: gateway, configuration, upstreams, models, agents, machine; exit code 0: nothing, 1: something, 3: no gateway at --url",
   )
   .addOption(configOption())
   .option("--url <address>", "a gateway elsewhere; default: yours here, if one runs", readAddress)

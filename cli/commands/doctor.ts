@@ -22,6 +22,7 @@ import {
   runningExaminer,
 } from "../doctor/examiner.ts";
 import { writeFix } from "../doctor/fix.ts";
+import { keyFor, rootOf } from "../gateways.ts";
 import { exitCode } from "../output.ts";
 
 export type DoctorOptions = {
@@ -73,16 +74,14 @@ async function examinerFor(
   const env = environment();
   const directory = process.cwd();
   if (config !== undefined) return ownExaminer({ file: config, env, directory }, true);
-  const address = url?.replace(/\/+(?:v1\/*)?$/, "");
+  const address = url === undefined ? undefined : rootOf(url);
   // Those of `launch` live as long as their agent, on its own configuration.
   const local = gateways.filter(({ agent }) => agent === undefined);
   const wanted = local.filter((one) => address === undefined || one.url === address);
   const [first, ...others] = wanted;
   if (first !== undefined) return runningExaminer(first, others.length, env);
   if (address === undefined) return ownExaminer({ env, directory }, false);
-  const { PATCHBAY_API_KEY, PROXY_API_KEY } = env;
-  const sent = key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
-  return await remoteExaminer({ url: address, key: sent });
+  return await remoteExaminer({ url: address, key: keyFor({ key }, env) });
 }
 
 type Probing = { readonly checks: readonly Check[]; readonly done?: Probed | undefined };

@@ -1,4 +1,6 @@
 import { type Fields, fieldsIn, fieldsOf, print, printJson } from "../../src/terminal.ts";
+import { rootOf } from "../gateways.ts";
+import { exitCode } from "../output.ts";
 
 export type HealthOptions = {
   readonly url: string;
@@ -6,17 +8,12 @@ export type HealthOptions = {
   readonly json?: boolean | undefined;
 };
 
-/** Exit codes: ready, not ready, nobody there. */
-const READY = 0;
-const UNREADY = 1;
-const NOBODY = 3;
-
 /** `patchbay health`: whether a gateway is ready, as an exit code, for images without a shell. */
 export async function health({ url, timeout, json = false }: HealthOptions): Promise<void> {
-  const address = url.replace(/\/+(?:v1\/*)?$/, "");
+  const address = rootOf(url);
   const { code, body } = await ask(`${address}/readyz`, timeout);
   process.exitCode = code;
-  if (json) printJson({ url: address, ready: code === READY, ...body });
+  if (json) printJson({ url: address, ready: code === exitCode.well, ...body });
   else print(linesOf(address, code, body));
 }
 
@@ -27,20 +24,21 @@ async function ask(
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(seconds * 1000) });
     const body = fieldsIn(await response.text());
-    // Whatever else listens there is not this gateway.
+    // Without `upstreams` the answer is another server's.
     if (body === undefined || fieldsOf(body.upstreams) === undefined)
-      return { code: response.ok ? NOBODY : UNREADY, body: {} };
-    return { code: response.ok ? READY : UNREADY, body };
+      return { code: response.ok ? exitCode.nobody : exitCode.wrong, body: {} };
+    return { code: response.ok ? exitCode.well : exitCode.wrong, body };
   } catch {
-    return { code: NOBODY, body: {} };
+    return { code: exitCode.nobody, body: {} };
   }
 }
 
 function linesOf(address: string, code: number, { upstreams }: Fields): string[] {
-  if (code === NOBODY) return [`no gateway answers at ${address}; start it: patchbay serve`];
+  if (code === exitCode.nobody)
+    return [`no gateway answers at ${address}; start it: patchbay serve`];
   const states = Object.entries(fieldsOf(upstreams) ?? {});
   return [
-    `${address} is ${code === READY ? "ready" : "not ready"}`,
+    `${address} is ${code === exitCode.well ? "ready" : "not ready"}`,
     ...states.map(([name, state]) => `  ${name}: ${String(state)}`),
   ];
 }

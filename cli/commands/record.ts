@@ -11,7 +11,7 @@ import {
   printOver,
 } from "../../src/terminal.ts";
 import { exitCode, recordedLine, turns } from "../output.ts";
-import { runningGateways } from "../gateways.ts";
+import { noGateway, runningGateways } from "../gateways.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/program.ts";
 import { launch } from "./launch.ts";
@@ -45,7 +45,7 @@ export async function record(command: readonly string[], options: RecordOptions)
   const env = environment();
   const sockets = (await runningGateways(env)).flatMap((gateway) => gateway.sockets);
   if (sockets.length === 0) {
-    printError("No gateway runs here. To start one: patchbay serve");
+    printError(noGateway);
     process.exitCode = exitCode.nobody;
     return;
   }

@@ -1,6 +1,6 @@
 import { environment, Fault, print, printFault, printJson } from "../../src/terminal.ts";
 import { aligned, exitCode } from "../output.ts";
-import { chooseGateway } from "../gateways.ts";
+import { chooseGateway, keyFor } from "../gateways.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
 import { type Answer, look, type Look, type Report, Unreachable } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/clients.ts";
@@ -15,8 +15,7 @@ export type SmokeOptions = Omit<Look, "key"> & {
 
 /** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
 export async function smoke({ json = false, ...options }: SmokeOptions): Promise<void> {
-  const { PATCHBAY_API_KEY, PROXY_API_KEY } = environment();
-  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
+  const key = keyFor(options, environment());
   let report: Report;
   const known = await configurationAt(options.url);
   try {

@@ -15,6 +15,7 @@ import {
   askRemote,
   chooseGateway,
   type GatewayOptions,
+  noGateway,
   type RemoteGateway,
   runningGateways,
 } from "../gateways.ts";
@@ -43,7 +44,7 @@ export async function status(options: StatusOptions): Promise<void> {
   const isWell = asked.every(({ problems }) => problems.length === 0);
   process.exitCode = asked.length === 0 ? exitCode.nobody : isWell ? exitCode.well : exitCode.wrong;
   if (options.json === true) printJson(asked.map(statusFields));
-  else if (asked.length === 0) print("No gateway runs here. To start one: patchbay serve");
+  else if (asked.length === 0) print(noGateway);
   else
     for (const [at, one] of asked.entries()) {
       if (at > 0) print("");
