@@ -21,8 +21,9 @@ import {
   type RecordedGateway,
 } from "../../src/serving.ts";
 import { type Batch, statusSchema } from "../../src/observe/console/wire.ts";
+import { keyFor, rootOf } from "../gateways.ts";
 import { exitCode, recordedLine } from "../output.ts";
-import type { Agent, Destination, Lasting } from "../launch/agent.ts";
+import type { Agent } from "../launch/agent.ts";
 import { findAgent } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
 import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
@@ -44,18 +45,20 @@ export type LaunchOptions = {
 };
 
 /**
- * `patchbay launch`: runs an agent against a gateway. Only this process of it is
- * pointed there, so there is nothing to undo, whatever ends it.
+ * `patchbay launch`: runs an agent against a gateway. Only this process of the agent is pointed
+ * there, so nothing has to be undone, whatever ends it.
  */
 export async function launch(
   name: string,
   args: readonly string[],
   options: LaunchOptions,
 ): Promise<void> {
+  const { json = false, record } = options;
   const env = environment();
   const agent = findAgent(name);
-  if (options.restore === true) return restore(agent, env, options);
-  const file = programOf(agent, env);
+  if (options.restore === true) return restore(agent, env, json);
+  const path = env["PATH"] ?? env["Path"] ?? "";
+  const file = agent.commands.flatMap((command) => onPath(command, path) ?? [])[0];
   if (options.keep === true) return keep(agent, file, args, options);
   if (file === undefined)
     throw new Fault(
@@ -65,31 +68,43 @@ export async function launch(
   const output = outputOf(file, env);
   const version = versionNote(agent, file, output);
   await using gateway = await gatewayFor(agent, options, env);
+  const { own, url, key } = gateway;
+  for (const note of own?.notes ?? []) printError(note);
   using folder = privateFolder();
-  const to = await destination(agent, gateway, options, folder.path);
+  const models = await modelsAt(url, key);
+  const to = { ...chosenModels(agent, url, models, options), url, key, folder: folder.path };
   const slow = await checkModel(to);
   const pointing = await agent.point(to, output);
   folder.write(pointing.files ?? {});
   const note = await version;
-  if (options.json !== true)
-    printError(
-      [note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${gateway.url}`].flat(),
-    );
-  const all = [...(pointing.args ?? []), ...args];
-  const arrivals = await watchArrivals(gateway.url, env);
-  // Only now: the check of the model is no turn of the agent.
-  gateway.startRecording();
-  process.exitCode = await runAgent(file, all, { ...env, ...pointing.env });
-  tell(agent, { arrived: await arrivals(), isOwn: gateway.isOwn }, options);
-  await gateway.tellRecorded();
+  if (!json)
+    printError([note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${url}`].flat());
+  const arrivals = await watchArrivals(url, env);
+  // Recording starts here, because the check of the model is no turn of the agent.
+  if (record !== undefined) own?.recorder.order({ mode: record === true ? "all" : record });
+  process.exitCode = await runAgent(file, [...(pointing.args ?? []), ...args], {
+    ...env,
+    ...pointing.env,
+  });
+  tell(agent, await arrivals(), { isOwn: own !== undefined, json });
+  if (record === undefined || own === undefined) return;
+  await own.recorder.settled();
+  printError(recordedLine(own.recorder.state()));
 }
 
-function programOf({ commands }: Agent, env: Environment): string | undefined {
-  const path = env["PATH"] ?? env["Path"] ?? "";
-  return commands.flatMap((command) => onPath(command, path) ?? [])[0];
+/** The models that an agent is to ask, of those that a gateway lists. */
+function chosenModels(
+  agent: Agent,
+  url: string,
+  models: readonly string[],
+  { model = modelFor(agent, models), small = model, context }: LaunchOptions,
+) {
+  if (model === undefined || small === undefined)
+    throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
+  return { model, small, models, context };
 }
 
-/** `--keep`: nothing is run, since it is meant for what others start. */
+/** `--keep`: changes the agent's settings and runs nothing. */
 async function keep(
   agent: Agent,
   file: string | undefined,
@@ -99,43 +114,26 @@ async function keep(
   if (args.length > 0)
     throw new Fault("request.invalid", "`--keep` runs nothing; leave out what follows the agent.");
   const env = environment();
-  const { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" } = env;
-  const key = options.key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
-  const url = rootOf(options.url ?? DEFAULT_URL);
-  const { models, notes: missing } = await modelsKept(url, key, options.model);
-  const model = options.model ?? modelFor(agent, models);
-  if (model === undefined)
-    throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
-  const { small = model, context } = options;
-  const all = models.includes(model) ? models : [model, ...models];
-  const to: Lasting = { url, key, model, small, models: all, context };
+  const key = keyFor(options, env);
+  const url = rootOf(options.url ?? "http://127.0.0.1:11435");
+  const missing: string[] = [];
+  const listed = await modelsAt(url, key ?? "unused").catch((error: unknown): readonly string[] => {
+    // With `--model` the gateway need not run yet.
+    if (options.model === undefined || !(error instanceof Fault)) throw error;
+    missing.push(error.message);
+    return [];
+  });
+  const chosen = chosenModels(agent, url, listed, options);
+  const { model } = chosen;
+  const models = listed.includes(model) ? listed : [model, ...listed];
   const output = file === undefined ? () => Promise.resolve("") : outputOf(file, env);
-  const kept = await keepAgent(agent, to, { env, output });
+  const kept = await keepAgent(agent, { ...chosen, url, key, models }, { env, output });
   const notes = [...missing, ...kept.notes];
   if (options.json === true) printJson({ agent: agent.name, ...kept, notes, url });
   else print([`${kept.file} points at ${model} through ${url}.`, ...notes]);
 }
 
-const DEFAULT_URL = "http://127.0.0.1:11435";
-
-/** Without the path of the API, whichever way it was written. */
-const rootOf = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
-
-/** A gateway that is not running yet will do where the model is named. */
-async function modelsKept(
-  url: string,
-  key: string | undefined,
-  model: string | undefined,
-): Promise<{ readonly models: readonly string[]; readonly notes: readonly string[] }> {
-  try {
-    return { models: await modelsAt(url, key ?? "unused"), notes: [] };
-  } catch (error) {
-    if (model === undefined || !(error instanceof Fault)) throw error;
-    return { models: [model], notes: [error.message] };
-  }
-}
-
-function restore(agent: Agent, env: Environment, { json = false }: LaunchOptions): void {
+function restore(agent: Agent, env: Environment, json: boolean): void {
   const restored = restoreAgent(agent, env);
   if (restored.outcome === "by hand") process.exitCode = exitCode.wrong;
   if (json) printJson({ agent: agent.name, ...restored });
@@ -145,71 +143,39 @@ function restore(agent: Agent, env: Environment, { json = false }: LaunchOptions
 type Reached = AsyncDisposable & {
   readonly url: string;
   readonly key: string;
-  /** Whether nobody else asks it. */
-  readonly isOwn: boolean;
-  /** Records the turns from now on, where that was asked for. */
-  readonly startRecording: () => void;
-  /** Says what was recorded, where that was asked for. */
-  readonly tellRecorded: () => Promise<void>;
+  /** Undefined for the gateway at `--url`, which others may ask too. */
+  readonly own?: OwnGateway | undefined;
 };
 
 async function gatewayFor(
   { name: agent }: Agent,
-  { url, key, config, strict = false, record }: LaunchOptions,
+  { url, key, config: file, strict = false }: LaunchOptions,
   env: Environment,
 ): Promise<Reached> {
-  if (url !== undefined) {
-    if (strict)
-      throw new Fault(
-        "request.invalid",
-        "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
-      );
-    const { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" } = env;
-    return {
-      url: rootOf(url),
-      key: key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || "unused"),
-      isOwn: false,
-      startRecording() {},
-      tellRecorded: () => Promise.resolve(),
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    };
+  if (url === undefined) {
+    const own = await openOwnGateway({ agent, strict, file, env, directory: process.cwd() });
+    const close = (): PromiseLike<void> => own[Symbol.asyncDispose]();
+    return { url: own.url, key: own.key, own, [Symbol.asyncDispose]: close };
   }
-  const directory = process.cwd();
-  const own = await openOwnGateway({ agent, strict, file: config, env, directory });
-  for (const note of own.notes) printError(note);
-  return {
-    ...own,
-    isOwn: true,
-    startRecording() {
-      if (record !== undefined) own.recorder.order({ mode: record === true ? "all" : record });
-    },
-    tellRecorded: () => (record === undefined ? Promise.resolve() : tellRecorded(own)),
-    [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
-  };
+  if (strict)
+    throw new Fault(
+      "request.invalid",
+      "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
+    );
+  const close = (): Promise<void> => Promise.resolve();
+  const sent = keyFor({ key }, env) ?? "unused";
+  return { url: rootOf(url), key: sent, [Symbol.asyncDispose]: close };
 }
 
-async function destination(
-  agent: Agent,
-  { url, key }: Reached,
-  { model, small, context }: LaunchOptions,
-  folder: string,
-): Promise<Destination> {
-  const models = await modelsAt(url, key);
-  const chosen = model ?? modelFor(agent, models);
-  if (chosen === undefined)
-    throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
-  return { url, key, model: chosen, small: small ?? chosen, models, context, folder };
-}
-
-/** On standard error: the other is the agent's. */
+/** Reports on standard error, since standard output is the agent's. */
 function tell(
   agent: Agent,
-  { arrived, isOwn }: { readonly arrived: Awaited<ReturnType<Arrivals>>; readonly isOwn: boolean },
-  { json = false }: LaunchOptions,
+  arrived: Awaited<ReturnType<Arrivals>>,
+  { isOwn, json }: { readonly isOwn: boolean; readonly json: boolean },
 ): void {
   const all = arrived === undefined ? undefined : countTurns(arrived);
   const isIdle = all?.turns === 0 && Object.keys(all.faults).length === 0;
-  // At a gateway that others ask too, only that nobody asked it is this agent's for certain.
+  // The turns of a shared gateway may be another client's.
   const count = isOwn || isIdle ? all : undefined;
   if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
   else if (isIdle)
@@ -222,24 +188,18 @@ function tell(
   }
 }
 
-async function tellRecorded({ recorder }: OwnGateway): Promise<void> {
-  await recorder.settled();
-  printError(recordedLine(recorder.state()));
-}
-
-export type OwnGateway = AsyncDisposable & {
+type OwnGateway = AsyncDisposable & {
   readonly url: string;
   readonly key: string;
-  /** What a user should know of the configuration. */
+  /** Hints on the configuration. */
   readonly notes: readonly string[];
-  /** What was recorded of its turns. */
   readonly recorder: Pick<RecordedGateway["recorder"], "order" | "state" | "settled">;
 };
 
 type Wanted = {
-  /** Who it is for. */
+  /** The agent that it is for. */
   readonly agent: string;
-  /** Refuse what would not arrive whole, whatever the configuration says. */
+  /** Refuses requests that would lose something, whatever the configuration says. */
   readonly strict: boolean;
   /** `--config` */
   readonly file?: string | undefined;
@@ -248,11 +208,10 @@ type Wanted = {
 };
 
 /**
- * A gateway of the launch's own, on a port that nobody knows and with a key that
- * nobody else has: other users of the machine can reach loopback too. What it
- * stores is the local tenant's, as with a gateway without keys.
+ * Opens a gateway of the launch's own, on any free port and with a random key, since other users of
+ * the machine can reach loopback too. Its tenant is the local one, as without keys.
  */
-export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
+async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok) throw new Problems([...loaded.findings, ...loaded.doubts].map(findingLine));
   const key = randomBytes(24).toString("base64url");
@@ -267,23 +226,16 @@ export async function openOwnGateway({ strict, ...origin }: Wanted): Promise<Own
   gateway.start();
   const { url } = listening;
   const { files, keys } = loaded;
-  const control = await operate(gateway, {
-    url,
-    files,
-    keys,
-    group: process.pid,
-    report: () => {},
-    ...origin,
-  });
-  const notes = control.problem === undefined ? [] : [control.problem];
+  const own = { ...origin, url, files, keys, group: process.pid, report: () => {} };
+  const control = await operate(gateway, own);
   return {
     url,
     key,
     recorder: gateway.recorder,
-    notes: [...notesOf(loaded), ...sourceNote(loaded), ...notes],
+    notes: [notesOf(loaded), sourceNote(loaded), control.problem ?? []].flat(),
     async [Symbol.asyncDispose]() {
       control.close();
-      // Whoever would read the rest of an answer is gone.
+      // The agent has ended, so nothing reads the rest of an answer.
       await listening.close(0);
     },
   };
