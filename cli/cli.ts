@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { Fault, logLevels, print, printError, printFault } from "../src/terminal.ts";
+import type { BundleOptions, ExplainOptions, ReplayCommandOptions } from "./commands/bundles.ts";
 import type { CheckOptions } from "./commands/check.ts";
 import type { Shell } from "./commands/completion.ts";
 import type { DoctorOptions } from "./commands/doctor.ts";
@@ -12,13 +13,13 @@ import type { InitOptions } from "./commands/init.ts";
 import type { LaunchOptions } from "./commands/launch.ts";
 import type { LogsOptions } from "./commands/logs.ts";
 import type { PlanOptions } from "./commands/plan.ts";
+import type { RecordOptions } from "./commands/record.ts";
 import type { ServeOptions } from "./commands/serve.ts";
 import type { SmokeOptions } from "./commands/smoke.ts";
 import type { StatusOptions } from "./commands/status.ts";
 import type { TopOptions } from "./commands/top.ts";
 import type { TrustOptions } from "./commands/trust.ts";
-import { nodeProblem } from "./output.ts";
-import { addRecordingCommands } from "./recording-commands.ts";
+import { exitCode, nodeProblem } from "./output.ts";
 import { mostAsked } from "./smoke/scene.ts";
 
 const { version, engines } = ownManifest();
@@ -35,47 +36,52 @@ const configOption = (): Option =>
     "the configuration, YAML or JSON; default: ./patchbay.yaml if you have trusted it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
   );
 
-function readPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError("Give a port from 0 (any free one) to 65535.");
-}
-
+/** Reads the number of an option; `refusal` is printed for any other text. */
+const numberFrom =
+  (form: RegExp, least: number, most: number, refusal: string) =>
+  (text: string): number => {
+    const number = Number(text.replaceAll("_", ""));
+    if (form.test(text) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(refusal);
+  };
+const WHOLE = /^\d+$/;
+const DECIMAL = /^\d+(?:\.\d+)?$/;
 const MOST_WORKERS = 64;
 
-function readWorkers(text: string): number {
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= MOST_WORKERS) return count;
-  throw new InvalidArgumentError(`Give a number from 1 to ${MOST_WORKERS}, such as that of cores.`);
+const readPort = numberFrom(WHOLE, 0, 65_535, "Give a port from 0 (any free one) to 65535.");
+const readWorkers = numberFrom(
+  WHOLE,
+  1,
+  MOST_WORKERS,
+  `Give a number from 1 to ${MOST_WORKERS}, such as that of cores.`,
+);
+const readSeconds = numberFrom(
+  DECIMAL,
+  Number.MIN_VALUE,
+  86_400,
+  "Give a number of seconds, such as 60.",
+);
+const readTokens = numberFrom(
+  /^\d[\d_]*$/,
+  1000,
+  Number.MAX_SAFE_INTEGER,
+  "Give a number of tokens, such as 128000.",
+);
+const readCount = numberFrom(WHOLE, 0, 20_000, "Give a number from 0 to 20000.");
+const readCalls = numberFrom(WHOLE, 1, mostAsked, `Give a number of calls from 1 to ${mostAsked}.`);
+
+const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+function readDuration(text: string): number {
+  const [, number = "", unit = "s"] = /^(\d+(?:\.\d+)?)([smh])?$/.exec(text) ?? [];
+  const ms = Number(number) * (units[unit] ?? 0);
+  if (number !== "" && ms > 0 && ms <= 24 * 3_600_000) return ms;
+  throw new InvalidArgumentError("Give a time of up to a day, such as 30s, 10m or 2h.");
 }
 
 function readAddress(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
   throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
-}
-
-function readSeconds(text: string): number {
-  const seconds = Number(text);
-  if (/^\d+(?:\.\d+)?$/.test(text) && seconds > 0 && seconds <= 86_400) return seconds;
-  throw new InvalidArgumentError("Give a number of seconds, such as 60.");
-}
-
-function readTokens(text: string): number {
-  const tokens = Number(text.replaceAll("_", ""));
-  if (Number.isInteger(tokens) && tokens >= 1000) return tokens;
-  throw new InvalidArgumentError("Give a number of tokens, such as 128000.");
-}
-
-function readCount(text: string): number {
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count <= 20_000) return count;
-  throw new InvalidArgumentError("Give a number from 0 to 20000.");
-}
-
-function readCalls(text: string): number {
-  const calls = Number(text);
-  if (/^\d+$/.test(text) && calls >= 1 && calls <= mostAsked) return calls;
-  throw new InvalidArgumentError(`Give a number of calls from 1 to ${mostAsked}.`);
 }
 
 const program = new Command("patchbay")
@@ -304,7 +310,79 @@ Examples:
     (await import("./commands/launch.ts")).launch(agent, args, options),
   );
 
-addRecordingCommands(program, configOption);
+program
+  .command("record")
+  .description(
+    "record the turns of the running gateway, or of an agent that is run for it; docs/recording.md",
+  )
+  .argument("[command...]", "an agent as `launch` knows it, or any program; write -- before it")
+  .option("--for <time>", "how long, such as 10m; default: until it is interrupted", readDuration)
+  .option("--failures", "only turns that fail")
+  .option("-m, --model <name>", "the model of an agent that is run")
+  .addOption(configOption())
+  .option("--json", "print what was recorded as JSON")
+  .addHelpText(
+    "after",
+    `
+Examples:
+  patchbay record --for 10m --failures
+  patchbay record -- codex exec "Run the tests"`,
+  )
+  .action(async (command: string[], options: RecordOptions) =>
+    (await import("./commands/record.ts")).record(command, options),
+  );
+
+/** Exits with the code of misuse for a bundle that cannot be read: 1 is for what was found in one. */
+async function unlessMisused(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    printFault(error);
+    process.exitCode = exitCode.misuse;
+  }
+}
+
+const NAMED = "a .bundle.jsonl file, or the id of a recorded turn";
+
+program
+  .command("explain")
+  .description("a recorded turn in sentences; exit code 1 if the gateway is at fault")
+  .argument("<bundle>", NAMED)
+  .addOption(configOption())
+  .option("--json", "print it as JSON")
+  .action(async (name: string, options: ExplainOptions) =>
+    unlessMisused(async () => (await import("./commands/bundles.ts")).explainBundle(name, options)),
+  );
+program
+  .command("replay")
+  .description(
+    "send a recorded request through this gateway against what its upstream said then; exit code 1 if anything differs, 3 if the upstream of --against does not answer",
+  )
+  .argument("<bundle>", NAMED)
+  .addOption(configOption())
+  .addOption(
+    new Option("--paced", "keep the times between the pieces of the answer").conflicts("against"),
+  )
+  .option("--against <upstream>", "ask a live upstream, or upstream/model, instead")
+  .option("--anyway", "with --against: also where the bundle is masked")
+  .option("--json", "print the outcome as JSON")
+  .action(async (name: string, options: ReplayCommandOptions) =>
+    unlessMisused(async () => (await import("./commands/bundles.ts")).replay(name, options)),
+  );
+program
+  .command("bundle")
+  .description(
+    "look at a bundle before it is shared; exit code 1 if it holds what looks like a key",
+  )
+  .argument("<bundle>", NAMED)
+  .addOption(configOption())
+  .option("--preview", "print all that is in it")
+  .option("--check", "look for keys again (always done)")
+  .option("--json", "print the outcome as JSON")
+  .action(async (name: string, options: BundleOptions) =>
+    unlessMisused(async () => (await import("./commands/bundles.ts")).bundle(name, options)),
+  );
 
 program
   .command("completion")

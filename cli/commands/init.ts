@@ -136,7 +136,7 @@ type Entry = {
  * stay where they are: the file names their variables.
  */
 export function configText(found: Found): string {
-  const entries = [...keyEntries(found), ...codexEntries(found), ...serverEntries(found)];
+  const entries = entriesOf(found);
   const [first, ...others] = entries;
   const isDemo = first === undefined;
   const lines = [
@@ -155,14 +155,12 @@ export function configText(found: Found): string {
 /** A text in quotes. Local servers choose the names of models: a `${` in them refers to no variable. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll("${", () => "$${");
 
-const placeOf = ({ rest }: Entry): string => quoted(rest);
-
 function modelLines(
   { servers }: Found,
   first: Entry | undefined,
   others: readonly Entry[],
 ): readonly string[] {
-  // Two servers may list the same model: the first serves it, and both by `server/model`.
+  // If two servers list the same model, the first serves it; both serve it as `server/model`.
   const places = new Map<string, string>();
   for (const { name, models } of servers)
     for (const model of models)
@@ -171,35 +169,32 @@ function modelLines(
   const head = "models:   # what clients ask for: upstream/model; a list is tried in order";
   const rest = "   # every other name";
   if (first === undefined) return [head, "  demo: demo/demo", `  "*": demo/demo${rest}`];
-  if (others.length === 0) return [head, ...listed, `  "*": ${placeOf(first)}${rest}`];
-  return [...(listed.length === 0 ? [] : [head, ...listed]), ...severalLines(first)];
+  const all = `  "*": ${quoted(first.rest)}`;
+  if (others.length === 0) return [head, ...listed, all + rest];
+  // An explicit `"*"` would send the models of every provider to one of them.
+  return [
+    ...(listed.length === 0 ? [] : [head, ...listed]),
+    "# A model name that is not under `models` goes to the upstream whose provider has such models:",
+    "# claude-* to Anthropic, gpt-* to OpenAI. To answer for every other name too, add there:",
+    `# ${all}`,
+  ];
 }
 
-/** An explicit `"*"` would send the models of every provider to one of them. */
-const severalLines = (first: Entry): readonly string[] => [
-  "# A model name that is not under `models` goes to the upstream whose provider has such models:",
-  "# claude-* to Anthropic, gpt-* to OpenAI. To answer for every other name too, add there:",
-  `#   "*": ${placeOf(first)}`,
-];
-
-const keyEntries = ({ keys }: Found): Entry[] =>
-  keys.map(({ provider, variable, dialect, profile, base_url, rest }) => {
+const entriesOf = ({ keys, codex, servers }: Found): Entry[] => [
+  ...keys.map(({ provider, variable, dialect, profile, base_url, rest }) => {
     const fields = { dialect, profile, base_url, api_key: `\${${variable}}` };
     return { name: provider, why: `${variable} is set`, fields, rest };
-  });
-
-const codexEntries = ({ codex }: Found): Entry[] =>
-  codex
+  }),
+  ...(codex
     ? [{ name: "codex", why: "Codex is signed in", fields: { dialect: "codex" }, rest: "codex/*" }]
-    : [];
-
-const serverEntries = ({ servers }: Found): Entry[] =>
-  servers.map(({ name, title, address, profile, models }) => ({
+    : []),
+  ...servers.map(({ name, title, address, profile, models }) => ({
     name,
     why: `${title} answered at ${address}`,
     fields: { dialect: localDialect, profile, base_url: `${address}/v1` },
     rest: `${name}/${models[0] ?? "*"}`,
-  }));
+  })),
+];
 
 const entryLines = ({ name, why, fields }: Entry): string[] => [
   `  ${name}:   # ${why}`,
@@ -221,68 +216,38 @@ export type LocalServer = {
   readonly models: readonly string[];
 };
 
+/** A question that only one kind of server answers so. */
 type Sign = {
   readonly name: string;
   readonly title: string;
   readonly port: number;
-  /** What to ask for, and whether the answer is this server's. */
   readonly path: string;
-  isOwn(body: Fields): boolean;
+  readonly isOwn: (body: Fields) => boolean;
   readonly profile?: string | undefined;
 };
 
-const hasText = (field: string) => (body: Fields) => filledText(body[field]) !== undefined;
+const sign = (
+  name: string,
+  title: string,
+  port: number,
+  ...[path, isOwn, profile]: readonly [string, Sign["isOwn"], profile?: string]
+): Sign => ({ name, title, port, path, isOwn, profile });
 
-/** Read in the documents of each, 2026-11. */
+const hasText = (field: string) => (body: Fields) => filledText(body[field]) !== undefined;
+const hasList = (field: string) => (body: Fields) => Array.isArray(body[field]);
+const hasFields = (field: string) => (body: Fields) => fieldsOf(body[field]) !== undefined;
+
+/** From the documents of each, read 2026-11. */
 export const signs: readonly Sign[] = [
-  {
-    name: "ollama",
-    title: "Ollama",
-    port: 11_434,
-    path: "/api/version",
-    isOwn: hasText("version"),
-    profile: "ollama",
-  },
-  {
-    name: "lmstudio",
-    title: "LM Studio",
-    port: 1234,
-    path: "/api/v1/models",
-    isOwn: ({ models }) => Array.isArray(models),
-    profile: "lmstudio",
-  },
-  {
-    name: "vllm",
-    title: "vLLM",
-    port: 8000,
-    path: "/version",
-    isOwn: hasText("version"),
-    profile: "vllm",
-  },
-  {
-    name: "llamacpp",
-    title: "llama.cpp",
-    port: 8080,
-    path: "/props",
-    isOwn: ({ default_generation_settings: settings }) => fieldsOf(settings) !== undefined,
-  },
-  {
-    name: "llamaswap",
-    title: "llama-swap",
-    port: 8080,
-    path: "/running",
-    isOwn: ({ running }) => Array.isArray(running),
-  },
-  {
-    name: "sglang",
-    title: "SGLang",
-    port: 30_000,
-    path: "/get_model_info",
-    isOwn: hasText("model_path"),
-  },
+  sign("ollama", "Ollama", 11_434, "/api/version", hasText("version"), "ollama"),
+  sign("lmstudio", "LM Studio", 1234, "/api/v1/models", hasList("models"), "lmstudio"),
+  sign("vllm", "vLLM", 8000, "/version", hasText("version"), "vllm"),
+  sign("llamacpp", "llama.cpp", 8080, "/props", hasFields("default_generation_settings")),
+  sign("llamaswap", "llama-swap", 8080, "/running", hasList("running")),
+  sign("sglang", "SGLang", 30_000, "/get_model_info", hasText("model_path")),
 ];
 
-/** Whoever is there answers at once; nobody waits longer for the others. */
+/** A local server answers at once. */
 const PATIENCE_MS = 300;
 
 /** Asks all of them at once, on loopback alone. */
@@ -310,13 +275,13 @@ async function askLocal(url: string, headers = {}): Promise<Fields | undefined> 
     if (!response.ok) return undefined;
     return fieldsIn(await limitedText(response));
   } catch {
-    return undefined; // Nobody is there, or somebody who speaks otherwise.
+    return undefined; // Nothing listens there, or a server of another kind.
   }
 }
 
 const MOST_BYTES = 1_000_000;
 
-/** What answers on a port may be anything, and say anything. */
+/** Reads no more than a limit, since any server may answer on the port. */
 async function limitedText(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
