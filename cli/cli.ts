@@ -4,21 +4,8 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { Fault, logLevels, print, printError, printFault } from "../src/terminal.ts";
-import type { BundleOptions, ExplainOptions, ReplayCommandOptions } from "./commands/bundles.ts";
-import type { CheckOptions } from "./commands/check.ts";
 import type { Shell } from "./commands/completion.ts";
-import type { DoctorOptions } from "./commands/doctor.ts";
-import type { HealthOptions } from "./commands/health.ts";
-import type { InitOptions } from "./commands/init.ts";
-import type { LaunchOptions } from "./commands/launch.ts";
-import type { LogsOptions } from "./commands/logs.ts";
-import type { PlanOptions } from "./commands/plan.ts";
-import type { RecordOptions } from "./commands/record.ts";
-import type { ServeOptions } from "./commands/serve.ts";
-import type { SmokeOptions } from "./commands/smoke.ts";
-import type { StatusOptions } from "./commands/status.ts";
-import type { TopOptions } from "./commands/top.ts";
-import type { TrustOptions } from "./commands/trust.ts";
+import type { Options, With } from "./options.ts";
 import { exitCode, nodeProblem } from "./output.ts";
 import { mostAsked } from "./smoke/scene.ts";
 
@@ -115,7 +102,7 @@ program
   .option("-y, --yes", "write without asking; without a terminal nothing is asked or written")
   .option("--force", "replace a patchbay.yaml that is there; it is kept as patchbay.yaml.1.bak")
   .option("--json", "print what was found, and the configuration, as JSON")
-  .action(async (options: InitOptions) => (await import("./commands/init.ts")).init(options));
+  .action(async (options: Options) => (await import("./commands/init.ts")).init(options));
 
 program
   .command("health")
@@ -125,7 +112,9 @@ program
   .option("--url <address>", "where it listens", readAddress, "http://127.0.0.1:11435")
   .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
   .option("--json", "print the answer as JSON")
-  .action(async (options: HealthOptions) => (await import("./commands/health.ts")).health(options));
+  .action(async (options: With<"url" | "timeout">) =>
+    (await import("./commands/health.ts")).health(options),
+  );
 
 program
   .command("status")
@@ -135,7 +124,7 @@ program
   .option("--json", "print what they tell as JSON")
   .option("--url <address>", "one of them, or one elsewhere", readAddress)
   .option("--key <key>", "the key of one elsewhere; default: PATCHBAY_API_KEY or PROXY_API_KEY")
-  .action(async (options: StatusOptions) => (await import("./commands/status.ts")).status(options));
+  .action(async (options: Options) => (await import("./commands/status.ts")).status(options));
 
 program
   .command("top")
@@ -145,7 +134,7 @@ program
   .option("--json", "print batches as JSON lines")
   .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
   .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
-  .action(async (options: TopOptions) => (await import("./commands/top.ts")).top(options));
+  .action(async (options: Options) => (await import("./commands/top.ts")).top(options));
 
 program
   .command("logs")
@@ -158,7 +147,7 @@ program
   .option("--json", "print each as a JSON line")
   .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
   .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
-  .action(async (options: LogsOptions) => (await import("./commands/logs.ts")).logs(options));
+  .action(async (options: With<"last">) => (await import("./commands/logs.ts")).logs(options));
 
 program
   .command("serve")
@@ -174,7 +163,9 @@ program
   .addOption(
     new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
   )
-  .action(async (options: ServeOptions) => (await import("./commands/serve.ts")).serve(options));
+  .action(async (options: With<"logLevel">) =>
+    (await import("./commands/serve.ts")).serve(options),
+  );
 
 program
   .command("check")
@@ -182,10 +173,12 @@ program
   .argument("[file]", "the configuration, as with --config")
   .addOption(configOption())
   .option("--json", "print the outcome as JSON")
-  .action(async (file: string | undefined, options: CheckOptions, command: Command) => {
+  .action(async (file: string | undefined, options: Options, command: Command) => {
     if (file !== undefined && options.config !== undefined)
       command.error("error: Name one file: FILE and --config mean the same.");
-    await (await import("./commands/check.ts")).check({ config: file, ...options });
+    await (
+      await import("./commands/check.ts")
+    ).check(file === undefined ? options : { ...options, config: file });
   });
 
 program
@@ -196,7 +189,7 @@ program
   .argument("[file]", "default: the one in the current folder")
   .option("--remove", "trust it no more")
   .option("--json", "print the outcome as JSON")
-  .action(async (file: string | undefined, options: TrustOptions) =>
+  .action(async (file: string | undefined, options: Options) =>
     (await import("./commands/trust.ts")).trust(file, options),
   );
 
@@ -226,7 +219,7 @@ Examples:
   patchbay doctor --probe qwen3:8b             nine requests: calls, forced calls, results, schemas
   patchbay doctor --probe qwen3:8b --fix       the file keeps its comments, and a copy is kept of it`,
   )
-  .action(async (options: DoctorOptions) => (await import("./commands/doctor.ts")).doctor(options));
+  .action(async (options: Options) => (await import("./commands/doctor.ts")).doctor(options));
 
 program
   .command("plan")
@@ -236,7 +229,7 @@ program
   .addOption(configOption())
   .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
   .option("--json", "print the plan as JSON")
-  .action(async (request: string, options: PlanOptions) =>
+  .action(async (request: string, options: Options) =>
     (await import("./commands/plan.ts")).plan(request, options),
   );
 
@@ -266,7 +259,9 @@ Examples:
   patchbay smoke --expect 4                    a larger burst
   patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
   )
-  .action(async (options: SmokeOptions) => (await import("./commands/smoke.ts")).smoke(options));
+  .action(async (options: With<"url" | "expect" | "timeout">) =>
+    (await import("./commands/smoke.ts")).smoke(options),
+  );
 
 program
   .command("launch")
@@ -306,7 +301,7 @@ Examples:
   patchbay launch codex --keep --model gpt-5.5    its desktop app and editors too, until
   patchbay launch codex --restore                 the settings are as they were`,
   )
-  .action(async (agent: string, args: string[], options: LaunchOptions) =>
+  .action(async (agent: string, args: string[], options: With<"context">) =>
     (await import("./commands/launch.ts")).launch(agent, args, options),
   );
 
@@ -328,7 +323,7 @@ Examples:
   patchbay record --for 10m --failures
   patchbay record -- codex exec "Run the tests"`,
   )
-  .action(async (command: string[], options: RecordOptions) =>
+  .action(async (command: string[], options: Options) =>
     (await import("./commands/record.ts")).record(command, options),
   );
 
@@ -351,7 +346,7 @@ program
   .argument("<bundle>", NAMED)
   .addOption(configOption())
   .option("--json", "print it as JSON")
-  .action(async (name: string, options: ExplainOptions) =>
+  .action(async (name: string, options: Options) =>
     unlessMisused(async () => (await import("./commands/bundles.ts")).explainBundle(name, options)),
   );
 program
@@ -367,7 +362,7 @@ program
   .option("--against <upstream>", "ask a live upstream, or upstream/model, instead")
   .option("--anyway", "with --against: also where the bundle is masked")
   .option("--json", "print the outcome as JSON")
-  .action(async (name: string, options: ReplayCommandOptions) =>
+  .action(async (name: string, options: Options) =>
     unlessMisused(async () => (await import("./commands/bundles.ts")).replay(name, options)),
   );
 program
@@ -380,7 +375,7 @@ program
   .option("--preview", "print all that is in it")
   .option("--check", "look for keys again (always done)")
   .option("--json", "print the outcome as JSON")
-  .action(async (name: string, options: BundleOptions) =>
+  .action(async (name: string, options: Options) =>
     unlessMisused(async () => (await import("./commands/bundles.ts")).bundle(name, options)),
   );
 

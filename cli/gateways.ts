@@ -6,13 +6,13 @@ import {
   currentSockets,
   environment,
   type Environment,
-  Fault,
   fieldsOf,
   filledText,
   findGateways,
   foreignFolders,
   type LocalGateway,
   printError,
+  refusal,
   type WatchedBatch,
   watchGateway,
 } from "../src/terminal.ts";
@@ -120,7 +120,7 @@ function followLocal(gateway: LocalGateway): Followed {
       const found = views.find((view) => view.status === "fulfilled");
       if (found !== undefined) return found.value;
       const failed = views.find((view) => view.status === "rejected");
-      throw failed?.reason ?? new Fault("request.invalid", "The gateway has gone.");
+      throw failed?.reason ?? refusal("The gateway has gone.");
     },
   };
 }
@@ -151,10 +151,10 @@ export async function askRemote({ url, key }: RemoteGateway, path: string): Prom
   try {
     response = await fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(10_000) });
   } catch (error) {
-    throw new Fault("request.invalid", `No gateway answers at ${url}.`, {}, error);
+    throw refusal(`No gateway answers at ${url}.`, error);
   }
   const body: unknown = await response.json().catch(() => undefined);
   if (response.ok) return body;
   const said = filledText(fieldsOf(fieldsOf(body)?.error)?.message) ?? "no reason is given";
-  throw new Fault("request.invalid", `${url} answers ${response.status}: ${said}`);
+  throw refusal(`${url} answers ${response.status}: ${said}`);
 }

@@ -36,6 +36,7 @@ export {
   printJson,
   printOver,
   printable,
+  refusal,
 } from "./host/platform/print.ts";
 export { isFields, jsonOf, ownOf } from "./json/json.ts";
 export { reasonWords } from "./turn/failure-reason.ts";

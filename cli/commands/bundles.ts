@@ -16,7 +16,6 @@ import {
 } from "../../src/inspection.ts";
 import {
   environment,
-  Fault,
   FileRefusal,
   foreignPlace,
   print,
@@ -24,20 +23,15 @@ import {
   Problems,
   readText,
   recordingsFolder,
+  refusal,
 } from "../../src/terminal.ts";
 import { findingLine, loadConfig } from "../../src/configuration.ts";
 import { nodePlatform } from "../../src/serving.ts";
 import { exitCode } from "../output.ts";
-
-export type BundleOptions = {
-  readonly config?: string | undefined;
-  readonly preview?: boolean | undefined;
-  readonly check?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 /** `patchbay bundle`: what a bundle would tell whoever it is given to. */
-export async function bundle(name: string, options: BundleOptions): Promise<void> {
+export async function bundle(name: string, options: Options): Promise<void> {
   const { path, text } = await openBundleFile(name, options.config);
   const { head } = readBundle(text);
   const found = leaksIn(text, options.config);
@@ -79,13 +73,8 @@ const previewLines = (text: string): string[] =>
       return [head, ...texts].join("\n").split("\n");
     });
 
-export type ExplainOptions = {
-  readonly config?: string | undefined;
-  readonly json?: boolean | undefined;
-};
-
 /** `patchbay explain`: a recorded turn in sentences, and whose fault it is. */
-export async function explainBundle(name: string, options: ExplainOptions): Promise<void> {
+export async function explainBundle(name: string, options: Options): Promise<void> {
   const { text } = await openBundleFile(name, options.config);
   const explanation = explain(readBundle(text));
   const { id, recorded, content, sentences, verdict } = explanation;
@@ -95,16 +84,8 @@ export async function explainBundle(name: string, options: ExplainOptions): Prom
   print(sentences);
 }
 
-export type ReplayCommandOptions = {
-  readonly config?: string | undefined;
-  readonly paced?: boolean | undefined;
-  readonly against?: string | undefined;
-  readonly anyway?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
-
 /** `patchbay replay`: a recorded request through this gateway, and the first thing that differs. */
-export async function replay(name: string, options: ReplayCommandOptions): Promise<void> {
+export async function replay(name: string, options: Options): Promise<void> {
   const { text } = await openBundleFile(name, options.config);
   const bundle = readBundle(text);
   if (options.against !== undefined) return askLive(bundle, options.against, options);
@@ -142,11 +123,10 @@ const shown = (value: unknown): string => {
 async function askLive(
   bundle: Bundle,
   against: string,
-  { config: file, anyway = false, json = false }: ReplayCommandOptions,
+  { config: file, anyway = false, json = false }: Options,
 ): Promise<void> {
   if (bundle.head.content === "masked" && !anyway)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       "The bundle is masked, so a model would be asked nonsense. Record the turn again with `recording.content: full`, or add `--anyway` to ask it all the same.",
     );
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
@@ -206,14 +186,12 @@ export async function openBundleFile(name: string, config?: string): Promise<Bun
   const { folder, isDefault } = folderOf(config);
   const foreign = isDefault ? foreignPlace(folder) : undefined;
   if (foreign !== undefined)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `There is no file ${name}, and recorded turns are not looked for because ${foreign}; name the file.`,
     );
   const path = await findBundle(folder, name);
   if (path === undefined)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `There is no file ${name}, and no turn of that id in ${folder}; look there for what was recorded.`,
     );
   return read(path, isDefault);
@@ -224,12 +202,7 @@ function read(path: string, isOwn: boolean): BundleFile {
     return { path, text: readText(path, { limit: LONGEST, isOwn }) };
   } catch (error) {
     const why = error instanceof FileRefusal ? ` because it ${error.message}` : "";
-    throw new Fault(
-      "request.invalid",
-      `${path} cannot be read${why}; name a .bundle.jsonl file.`,
-      {},
-      error,
-    );
+    throw refusal(`${path} cannot be read${why}; name a .bundle.jsonl file.`, error);
   }
 }
 

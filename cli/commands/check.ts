@@ -10,14 +10,10 @@ import {
 import { nodePlatform, nodeRuntime, openGateway } from "../../src/serving.ts";
 import { environment, Fault, print, printError, printJson } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
-
-export type CheckOptions = {
-  readonly config?: string | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 /** `patchbay check`: every problem at once, or what the configuration comes to. */
-export async function check({ config: file, json = false }: CheckOptions): Promise<void> {
+export async function check({ config: file, json = false }: Options): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
   // A check must not pass on another configuration than that of the folder.

@@ -10,6 +10,7 @@ import {
   print,
   printError,
   printJson,
+  refusal,
 } from "../../src/terminal.ts";
 import { findingLine, loadConfig, trustConfig } from "../../src/configuration.ts";
 import { agentChecks } from "../doctor/agents.ts";
@@ -24,16 +25,7 @@ import {
 import { writeFix } from "../doctor/fix.ts";
 import { keyFor, rootOf } from "../gateways.ts";
 import { exitCode } from "../output.ts";
-
-export type DoctorOptions = {
-  readonly config?: string | undefined;
-  readonly url?: string | undefined;
-  readonly key?: string | undefined;
-  /** True: the first model. */
-  readonly probe?: string | true | undefined;
-  readonly fix?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 type Probed = {
   readonly probe: Probe;
@@ -41,7 +33,7 @@ type Probed = {
   readonly written?: { readonly file: string; readonly backup: string } | undefined;
 };
 
-export async function doctor(options: DoctorOptions): Promise<void> {
+export async function doctor(options: Options): Promise<void> {
   const { json = false } = options;
   const { gateways, checks: leftovers } = await findWithLeftovers(environment());
   await using examiner = await examinerFor(options, gateways);
@@ -68,7 +60,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 
 /** A file that is named is looked at by itself; else whoever runs is asked. */
 async function examinerFor(
-  { config, url, key }: DoctorOptions,
+  { config, url, key }: Options,
   gateways: readonly LocalGateway[],
 ): Promise<Examiner | undefined> {
   const env = environment();
@@ -88,7 +80,7 @@ type Probing = { readonly checks: readonly Check[]; readonly done?: Probed | und
 
 async function probing(
   examiner: Examiner,
-  { probe: wanted, fix = false, json = false, config }: DoctorOptions,
+  { probe: wanted, fix = false, json = false, config }: Options,
   file: string | undefined,
 ): Promise<Probing> {
   if (wanted === undefined) return { checks: [] };
@@ -120,13 +112,9 @@ function fixed(
   const env = environment();
   const { file, again, passedOver } = loadConfig({ file: named, env, directory: process.cwd() });
   if (said === undefined)
-    throw new Fault(
-      "request.invalid",
-      "There is no configuration file to write to. Make one first: patchbay init",
-    );
+    throw refusal("There is no configuration file to write to. Make one first: patchbay init");
   if (file !== said)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       [
         `The gateway reports that it runs on ${said}, and this command goes by ${file ?? "no file"}, so nothing is written.`,
         ...passedOver.map(findingLine),

@@ -1,15 +1,14 @@
 import { type Fields, fieldsIn, fieldsOf, print, printJson } from "../../src/terminal.ts";
 import { rootOf } from "../gateways.ts";
 import { exitCode } from "../output.ts";
-
-export type HealthOptions = {
-  readonly url: string;
-  readonly timeout: number;
-  readonly json?: boolean | undefined;
-};
+import type { With } from "../options.ts";
 
 /** `patchbay health`: whether a gateway is ready, as an exit code, for images without a shell. */
-export async function health({ url, timeout, json = false }: HealthOptions): Promise<void> {
+export async function health({
+  url,
+  timeout,
+  json = false,
+}: With<"url" | "timeout">): Promise<void> {
   const address = rootOf(url);
   const { code, body } = await ask(`${address}/readyz`, timeout);
   process.exitCode = code;

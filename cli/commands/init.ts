@@ -4,7 +4,6 @@ import {
   askPerson,
   environment,
   type Environment,
-  Fault,
   type Fields,
   fieldsIn,
   fieldsOf,
@@ -14,6 +13,7 @@ import {
   onPath,
   print,
   printJson,
+  refusal,
 } from "../../src/terminal.ts";
 import {
   isCodexSignedIn,
@@ -24,21 +24,12 @@ import {
   trustConfig,
 } from "../../src/configuration.ts";
 import { agents } from "../launch/agents.ts";
-
-export type InitOptions = {
-  readonly yes?: boolean | undefined;
-  readonly force?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 const FILE = "patchbay.yaml";
 
 /** `patchbay init`: finds keys, local servers and agents, and writes a configuration of them. */
-export async function init({
-  yes = false,
-  force = false,
-  json = false,
-}: InitOptions): Promise<void> {
+export async function init({ yes = false, force = false, json = false }: Options): Promise<void> {
   const found = await findAll(environment());
   const text = configText(found);
   const file = resolve(FILE);
@@ -66,8 +57,7 @@ async function isWanted(): Promise<boolean> {
 function write(file: string, text: string, force: boolean): void {
   if (existsSync(file)) {
     if (force) return void replaceFile(file, text);
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${file} is there already; \`--force\` replaces it and keeps the old one beside it.`,
     );
   }
@@ -75,10 +65,8 @@ function write(file: string, text: string, force: boolean): void {
     writeFileSync(file, text, { flag: "wx" });
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${file} cannot be written (${code}); go to another directory, or print it with \`--json\`.`,
-      {},
       error,
     );
   }

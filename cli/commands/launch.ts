@@ -11,6 +11,7 @@ import {
   printError,
   printJson,
   Problems,
+  refusal,
 } from "../../src/terminal.ts";
 import { findingLine, loadConfig, notesOf, sourceNote } from "../../src/configuration.ts";
 import {
@@ -28,21 +29,7 @@ import { findAgent } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
 import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
 import { outputOf, privateFolder, runAgent, versionNote } from "../launch/program.ts";
-
-export type LaunchOptions = {
-  readonly config?: string | undefined;
-  readonly url?: string | undefined;
-  readonly key?: string | undefined;
-  readonly model?: string | undefined;
-  readonly small?: string | undefined;
-  readonly context: number;
-  readonly strict?: boolean | undefined;
-  readonly keep?: boolean | undefined;
-  readonly restore?: boolean | undefined;
-  readonly json?: boolean | undefined;
-  /** Records the turns of a gateway of the launch's own: all of them, or those that fail. */
-  readonly record?: true | "failures" | undefined;
-};
+import type { With } from "../options.ts";
 
 /**
  * `patchbay launch`: runs an agent against a gateway. Only this process of the agent is pointed
@@ -51,7 +38,7 @@ export type LaunchOptions = {
 export async function launch(
   name: string,
   args: readonly string[],
-  options: LaunchOptions,
+  options: With<"context">,
 ): Promise<void> {
   const { json = false, record } = options;
   const env = environment();
@@ -61,8 +48,7 @@ export async function launch(
   const file = agent.commands.flatMap((command) => onPath(command, path) ?? [])[0];
   if (options.keep === true) return keep(agent, file, args, options);
   if (file === undefined)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${agent.title} is not on PATH: there is no \`${agent.commands.join("` or `")}\`. To get it: ${agent.install}`,
     );
   const output = outputOf(file, env);
@@ -97,10 +83,10 @@ function chosenModels(
   agent: Agent,
   url: string,
   models: readonly string[],
-  { model = modelFor(agent, models), small = model, context }: LaunchOptions,
+  { model = modelFor(agent, models), small = model, context }: With<"context">,
 ) {
   if (model === undefined || small === undefined)
-    throw new Fault("request.invalid", `${url} lists no model; name one with \`--model\`.`);
+    throw refusal(`${url} lists no model; name one with \`--model\`.`);
   return { model, small, models, context };
 }
 
@@ -109,10 +95,9 @@ async function keep(
   agent: Agent,
   file: string | undefined,
   args: readonly string[],
-  options: LaunchOptions,
+  options: With<"context">,
 ): Promise<void> {
-  if (args.length > 0)
-    throw new Fault("request.invalid", "`--keep` runs nothing; leave out what follows the agent.");
+  if (args.length > 0) throw refusal("`--keep` runs nothing; leave out what follows the agent.");
   const env = environment();
   const key = keyFor(options, env);
   const url = rootOf(options.url ?? "http://127.0.0.1:11435");
@@ -149,7 +134,7 @@ type Reached = AsyncDisposable & {
 
 async function gatewayFor(
   { name: agent }: Agent,
-  { url, key, config: file, strict = false }: LaunchOptions,
+  { url, key, config: file, strict = false }: With<"context">,
   env: Environment,
 ): Promise<Reached> {
   if (url === undefined) {
@@ -158,8 +143,7 @@ async function gatewayFor(
     return { url: own.url, key: own.key, own, [Symbol.asyncDispose]: close };
   }
   if (strict)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
     );
   const close = (): Promise<void> => Promise.resolve();

@@ -1,18 +1,12 @@
 import type { Batch } from "../../src/observe/console/wire.ts";
 import { print, printError, printJson } from "../../src/terminal.ts";
 import { exitCode } from "../output.ts";
-import { chooseFollowed, type GatewayOptions } from "../gateways.ts";
+import { chooseFollowed } from "../gateways.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
-
-export type LogsOptions = GatewayOptions & {
-  readonly follow?: boolean | undefined;
-  readonly turn?: string | undefined;
-  readonly last: number;
-  readonly json?: boolean | undefined;
-};
+import type { With } from "../options.ts";
 
 /** `patchbay logs`: turns and notices of a running gateway, the latest last. */
-export async function logs(options: LogsOptions): Promise<void> {
+export async function logs(options: With<"last">): Promise<void> {
   const { last, follow = false, json = false } = options;
   const followed = await chooseFollowed(options);
   if (followed === undefined) return;

@@ -22,24 +22,18 @@ import {
 } from "../../src/configuration.ts";
 import {
   environment,
-  Fault,
   type Fields,
   print,
   printError,
   printJson,
+  refusal,
 } from "../../src/terminal.ts";
 import { nodePlatform } from "../../src/serving.ts";
 import { aligned } from "../output.ts";
-
-export type PlanOptions = {
-  readonly model?: string | undefined;
-  readonly config?: string | undefined;
-  readonly strict?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 /** `patchbay plan`: what would become of a request. Nobody is called. */
-export async function plan(file: string, options: PlanOptions): Promise<void> {
+export async function plan(file: string, options: Options): Promise<void> {
   const { model, json = false } = options;
   const env = environment();
   const loaded = loadConfig({ file: options.config, env, directory: process.cwd() });
@@ -62,12 +56,7 @@ function readRequest(file: string): Fields {
     text = readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    throw new Fault(
-      "request.invalid",
-      `${file} cannot be read (${code}); check its name.`,
-      {},
-      error,
-    );
+    throw refusal(`${file} cannot be read (${code}); check its name.`, error);
   }
   return bodyReader()(text);
 }

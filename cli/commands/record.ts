@@ -9,21 +9,14 @@ import {
   printError,
   printJson,
   printOver,
+  refusal,
 } from "../../src/terminal.ts";
 import { exitCode, recordedLine, turns } from "../output.ts";
 import { noGateway, runningGateways } from "../gateways.ts";
 import { agents } from "../launch/agents.ts";
 import { runAgent } from "../launch/program.ts";
 import { launch } from "./launch.ts";
-
-export type RecordOptions = {
-  readonly config?: string | undefined;
-  readonly model?: string | undefined;
-  /** Milliseconds. */
-  readonly for?: number | undefined;
-  readonly failures?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 /** An order that nobody renews ends by itself, also where whoever gave it was killed. */
 const LEASE_MS = 60_000;
@@ -31,7 +24,7 @@ const RENEWED_MS = 20_000;
 const COUNTED_MS = 1_000;
 
 /** `patchbay record`: switches the recording of running gateways on and, when it ends, back. */
-export async function record(command: readonly string[], options: RecordOptions): Promise<void> {
+export async function record(command: readonly string[], options: Options): Promise<void> {
   const mode = options.failures === true ? "failures" : "all";
   const [name, ...args] = command;
   const isAgent = agents.some((one) => one.name === name || one.commands.includes(name ?? ""));
@@ -76,7 +69,7 @@ type Found = ReadonlyMap<string, State>;
 const beginLine = (
   { content, folder }: State,
   mode: Mode,
-  { for: forMs }: Pick<RecordOptions, "for">,
+  { for: forMs }: Pick<Options, "for">,
 ): string => {
   const until =
     forMs === undefined
@@ -112,7 +105,7 @@ function countTurns(sockets: readonly string[], before: Found, leftMs: () => num
 /** Tells what was recorded by the gateways that are still there, and that others are not. */
 async function finish(
   before: Found,
-  { json = false, isRun }: RecordOptions & { readonly isRun: boolean },
+  { json = false, isRun }: Options & { readonly isRun: boolean },
 ): Promise<void> {
   const answers = await Promise.allSettled(
     Array.from(before.keys(), (socket) => ask([socket], { method: "DELETE" })),
@@ -169,7 +162,7 @@ async function ask(
 function summed(found: Found): State {
   const states = [...found.values()];
   const [first] = states;
-  if (first === undefined) throw new Fault("request.invalid", "The gateway has gone.");
+  if (first === undefined) throw refusal("The gateway has gone.");
   const sum = (of: (state: State) => number): number =>
     states.reduce((total, state) => total + of(state), 0);
   return { ...first, written: sum((one) => one.written), missed: sum((one) => one.missed) };
@@ -189,5 +182,5 @@ const interrupted = (forMs?: number): Promise<void> =>
 function programAt(name: string, env: Environment): string {
   const file = onPath(name, env["PATH"] ?? env["Path"] ?? "");
   if (file !== undefined) return file;
-  throw new Fault("request.invalid", `There is no \`${name}\` on PATH.`);
+  throw refusal(`There is no \`${name}\` on PATH.`);
 }

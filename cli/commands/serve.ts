@@ -26,7 +26,6 @@ import {
   environment,
   type Environment,
   isByNpx,
-  type LogLevel,
   print,
   printError,
   recordingsFolder,
@@ -40,19 +39,10 @@ import {
   type WorkersOptions,
   workersProblem,
 } from "../workers.ts";
-
-export type ServeOptions = {
-  readonly config?: string | undefined;
-  readonly host?: string | undefined;
-  readonly port?: number | undefined;
-  readonly withParent?: boolean | undefined;
-  /** How many processes share the port. */
-  readonly workers?: number | undefined;
-  readonly logLevel: LogLevel;
-};
+import type { With } from "../options.ts";
 
 /** `patchbay serve`: runs until it is told to stop. */
-export async function serve(options: ServeOptions): Promise<void> {
+export async function serve(options: With<"logLevel">): Promise<void> {
   try {
     await start(options);
   } finally {
@@ -60,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-async function start(options: ServeOptions): Promise<void> {
+async function start(options: With<"logLevel">): Promise<void> {
   const env = environment();
   const { config: file, host, port, withParent = isByNpx(env), workers = 1, logLevel } = options;
   const parent = withParent ? process.ppid : undefined;

@@ -1,20 +1,17 @@
-import { environment, Fault, print, printFault, printJson } from "../../src/terminal.ts";
+import { environment, Fault, print, printFault, printJson, refusal } from "../../src/terminal.ts";
 import { aligned, exitCode } from "../output.ts";
 import { chooseGateway, keyFor } from "../gateways.ts";
 import { blocksIn, cityIn } from "../smoke/judge.ts";
-import { type Answer, look, type Look, type Report, Unreachable } from "../smoke/look.ts";
+import { type Answer, look, type Report, Unreachable } from "../smoke/look.ts";
 import type { SeenCall } from "../smoke/clients.ts";
 import { configurationText, localStatuses } from "./status.ts";
-
-export type SmokeOptions = Omit<Look, "key"> & {
-  readonly key?: string | undefined;
-  readonly json?: boolean | undefined;
-  /** An option of the older proxy's script. */
-  readonly allowSingle?: boolean | undefined;
-};
+import type { With } from "../options.ts";
 
 /** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
-export async function smoke({ json = false, ...options }: SmokeOptions): Promise<void> {
+export async function smoke({
+  json = false,
+  ...options
+}: With<"url" | "expect" | "timeout">): Promise<void> {
   const key = keyFor(options, environment());
   let report: Report;
   const known = await configurationAt(options.url);
@@ -42,18 +39,14 @@ async function configurationAt(url: string): Promise<string | undefined> {
   return asked && configurationText(asked.status);
 }
 
-function refuseAllowSingle({ allowSingle = false }: SmokeOptions): void {
+function refuseAllowSingle({ allowSingle = false }: With<"url" | "expect" | "timeout">): void {
   if (!allowSingle) return;
-  throw new Fault(
-    "request.invalid",
-    "There is no `--allow-single` here; give `--expect 1` instead.",
-  );
+  throw refusal("There is no `--allow-single` here; give `--expect 1` instead.");
 }
 
-function refuseContradiction({ expect, atMost }: SmokeOptions): void {
+function refuseContradiction({ expect, atMost }: With<"url" | "expect" | "timeout">): void {
   if (atMost === undefined || atMost >= expect) return;
-  throw new Fault(
-    "request.invalid",
+  throw refusal(
     `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
   );
 }

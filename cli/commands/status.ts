@@ -14,14 +14,12 @@ import { aligned, exitCode } from "../output.ts";
 import {
   askRemote,
   chooseGateway,
-  type GatewayOptions,
   noGateway,
   type RemoteGateway,
   runningGateways,
 } from "../gateways.ts";
 import { findAll, foundLines } from "./init.ts";
-
-export type StatusOptions = GatewayOptions & { readonly json?: boolean | undefined };
+import type { Options } from "../options.ts";
 
 /** What is wrong with a gateway. */
 type StatusProblem = { readonly about: string; readonly problem: string };
@@ -35,7 +33,7 @@ export type AskedStatus = {
 };
 
 /** `patchbay status`: every gateway of this user, problems first. */
-export async function status(options: StatusOptions): Promise<void> {
+export async function status(options: Options): Promise<void> {
   const chosen = options.url === undefined ? undefined : await chooseGateway(options);
   if (chosen !== undefined && "remote" in chosen) return remoteStatus(chosen.remote, options);
   const asked = await localStatuses(
@@ -187,7 +185,7 @@ function recordingLine({ recording }: Status): string[][] {
 }
 
 /** One elsewhere is asked what it tells everybody who has its key. */
-async function remoteStatus(remote: RemoteGateway, { json = false }: StatusOptions): Promise<void> {
+async function remoteStatus(remote: RemoteGateway, { json = false }: Options): Promise<void> {
   let ready: unknown;
   try {
     ready = await askRemote(remote, "/readyz");

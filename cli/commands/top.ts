@@ -1,12 +1,11 @@
 import { isTerminal, print, printJson, type WatchedBatch } from "../../src/terminal.ts";
-import { chooseFollowed, type Followed, type GatewayOptions } from "../gateways.ts";
+import { chooseFollowed, type Followed } from "../gateways.ts";
 import { openScreen, TopModel } from "../top/table.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
-
-export type TopOptions = GatewayOptions & { readonly json?: boolean | undefined };
+import type { Options } from "../options.ts";
 
 /** `patchbay top`: the turns of a running gateway as they come; a table at a terminal, else lines. */
-export async function top(options: TopOptions): Promise<void> {
+export async function top(options: Options): Promise<void> {
   const followed = await chooseFollowed(options);
   if (followed === undefined) return;
   const ending = new AbortController();

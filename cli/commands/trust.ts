@@ -1,23 +1,15 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { environment, Fault, print, printJson } from "../../src/terminal.ts";
+import { environment, print, printJson, refusal } from "../../src/terminal.ts";
 import { configNames, dropTrust, trustConfig } from "../../src/configuration.ts";
-
-export type TrustOptions = {
-  readonly remove?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+import type { Options } from "../options.ts";
 
 /** `patchbay trust`: lets commands use the present version of a folder's configuration without `--config`. */
-export function trust(
-  named: string | undefined,
-  { remove = false, json = false }: TrustOptions,
-): void {
+export function trust(named: string | undefined, { remove = false, json = false }: Options): void {
   const env = environment();
   const file = named === undefined ? fileHere() : resolve(named);
   if (!configNames.includes(basename(file)))
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${file} is none of the names that are looked for in a folder: ${configNames.join(", ")}. Name it with \`--config\` instead.`,
     );
   const isDone = remove ? dropTrust(file, env) : trustConfig(file, env);
@@ -31,8 +23,7 @@ function fileHere(): string {
     .map((name) => join(process.cwd(), name))
     .find((file) => existsSync(file));
   if (found !== undefined) return found;
-  throw new Fault(
-    "request.invalid",
+  throw refusal(
     `There is no ${configNames.join(", ")} in ${process.cwd()}; go to its folder, or name it.`,
   );
 }

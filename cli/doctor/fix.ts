@@ -5,7 +5,8 @@ import { Document, isMap, isScalar, isSeq, parseDocument, stringify } from "yaml
 import type { Node, ParsedNode, YAMLMap, YAMLSeq } from "yaml";
 import { LONGEST, maskReferences, replaceFile, type Path } from "../../src/configuration.ts";
 import type { Capabilities } from "../../src/inspection.ts";
-import { Fault, isFields, readText } from "../../src/terminal.ts";
+import type { Fault } from "../../src/terminal.ts";
+import { isFields, readText, refusal } from "../../src/terminal.ts";
 
 type Fix = {
   readonly upstream: string;
@@ -49,8 +50,7 @@ export function fixedText(text: string, { upstream, model, capabilities }: Fix):
 }
 
 const noPlace = (upstream: string): Fault =>
-  new Fault(
-    "request.invalid",
+  refusal(
     `The file has no place of its own for \`upstreams.${upstream}.capabilities\`, so nothing is written; add the lines above by hand.`,
   );
 

@@ -16,7 +16,7 @@ import {
   upstreamAdapter,
   type Usage,
 } from "../../src/inspection.ts";
-import { type Call, Fault, type Item } from "../../src/terminal.ts";
+import { type Call, Fault, type Item, refusal } from "../../src/terminal.ts";
 import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
 import { check, wordsOfFault } from "./check.ts";
 import type { Examined } from "./examine.ts";
@@ -44,8 +44,7 @@ async function placeOf(
   if (place !== undefined && place.model !== "*") return place;
   const [listed] = await listModels(config, upstreams, clock);
   if (listed !== undefined) return selectChain(listed.id, config, upstreams)[0];
-  throw new Fault(
-    "request.invalid",
+  throw refusal(
     "No model has a name of its own here; say which to probe, such as `patchbay doctor --probe UPSTREAM/MODEL`.",
   );
 }

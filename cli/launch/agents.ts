@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Fault, nearest, ownOf } from "../../src/terminal.ts";
+import { nearest, ownOf, refusal } from "../../src/terminal.ts";
 import { anthropic, qwen } from "../../src/inspection.ts";
 import type { Agent, Destination, Lasting, Place } from "./agent.ts";
 import { codex } from "./codex.ts";
@@ -298,8 +298,5 @@ export function findAgent(name: string): Agent {
   const near = nearest(word, names);
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
   const reason = ownOf(unreachable, word);
-  throw new Fault(
-    "request.invalid",
-    reason ?? `No agent is called \`${name}\`; there are ${names.join(", ")}.${hint}`,
-  );
+  throw refusal(reason ?? `No agent is called \`${name}\`; there are ${names.join(", ")}.${hint}`);
 }

@@ -1,6 +1,6 @@
 /** The models of a gateway: which there are, which an agent is to ask, and whether that answers. */
 
-import { Fault, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
+import { Fault, fieldsIn, fieldsOf, filledText, listOf, refusal } from "../../src/terminal.ts";
 import { isOwnModel } from "../../src/inspection.ts";
 import type { Agent } from "./agent.ts";
 
@@ -23,7 +23,7 @@ export async function modelsAt(url: string, key: string): Promise<readonly strin
   if (response.ok)
     return (listOf(body?.data) ?? []).flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
   const why = filledText(fieldsOf(body?.error)?.message) ?? `it answers ${response.status}`;
-  throw new Fault("request.invalid", `${url} does not list its models: ${why}`);
+  throw refusal(`${url} does not list its models: ${why}`);
 }
 
 /** The first model that the agent was made for; without one, the first. */
@@ -75,10 +75,7 @@ export async function checkModel(
     return `${model} has not answered a short request in ${patienceMs / 1000} s.`;
   }
   if (why === undefined) return undefined;
-  throw new Fault(
-    "request.invalid",
-    `${model} does not answer, so nothing is started. ${why}${othersText(to)}`,
-  );
+  throw refusal(`${model} does not answer, so nothing is started. ${why}${othersText(to)}`);
 }
 
 /** What an answer that failed says: its body, or a frame of its stream. */

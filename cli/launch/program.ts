@@ -12,10 +12,10 @@ import {
 import { dirname, join } from "node:path";
 import {
   type Environment,
-  Fault,
   fieldsIn,
   filledText,
   foreignFolder,
+  refusal,
 } from "../../src/terminal.ts";
 import type { Agent, Output } from "./agent.ts";
 import { within } from "./keep/keep.ts";
@@ -49,9 +49,7 @@ export function runAgent(file: string, args: readonly string[], env: Environment
   process.on("SIGINT", wait);
   for (const signal of passedOn) process.on(signal, pass);
   const ended = new Promise<number>((resolve, reject) => {
-    child.once("error", (error) =>
-      reject(new Fault("request.invalid", `${file} does not start: ${error.message}.`)),
-    );
+    child.once("error", (error) => reject(refusal(`${file} does not start: ${error.message}.`)));
     child.once("exit", (code, signal) =>
       resolve(code ?? 128 + (signal === null ? 1 : constants.signals[signal])),
     );

@@ -1,7 +1,7 @@
 /** Asks a running gateway for a burst of calls in every way, for `patchbay smoke`. */
 
 import { sseReader } from "../../src/inspection.ts";
-import { Fault, fieldsIn, fieldsOf, filledText, listOf } from "../../src/terminal.ts";
+import { Fault, fieldsIn, fieldsOf, filledText, listOf, refusal } from "../../src/terminal.ts";
 import { AnswerReading, type AnswerSummary, clients, errorText, figuresInHead } from "./clients.ts";
 import { disagreements, problemsIn } from "./judge.ts";
 import { bodyFor, type Scene, scenes } from "./scene.ts";
@@ -74,7 +74,9 @@ export async function firstModel(target: Target): Promise<string> {
   const [first] = listOf(fieldsIn(text)?.data) ?? [];
   const model = filledText(fieldsOf(first)?.id);
   if (model === undefined)
-    throw stop(`${target.url} lists no models; name one with \`--model\`, such as UPSTREAM/MODEL.`);
+    throw refusal(
+      `${target.url} lists no models; name one with \`--model\`, such as UPSTREAM/MODEL.`,
+    );
   return model;
 }
 
@@ -149,7 +151,7 @@ async function textOfAll(response: Response, target: Target): Promise<string> {
     return await response.text();
   } catch (error) {
     const reason = reasonOf(error, target);
-    throw stop(`${response.url} broke off its answer (${reason}); check \`--url\`.`, error);
+    throw refusal(`${response.url} broke off its answer (${reason}); check \`--url\`.`, error);
   }
 }
 
@@ -172,11 +174,8 @@ function refused({ url, key }: Target, status: number, text: string): Fault {
       key === undefined
         ? "give its key with `--key` or PATCHBAY_API_KEY"
         : "the key from `--key` or PATCHBAY_API_KEY is not one of its `server.keys`";
-    return stop(`${url} needs a key (HTTP ${status}); ${remedy}.`);
+    return refusal(`${url} needs a key (HTTP ${status}); ${remedy}.`);
   }
-  if (message.startsWith("model")) return stop(`${message} Name another with \`--model\`.`);
-  return stop(`${url} is no Patchbay, or not its base (HTTP ${status}); check \`--url\`.`);
+  if (message.startsWith("model")) return refusal(`${message} Name another with \`--model\`.`);
+  return refusal(`${url} is no Patchbay, or not its base (HTTP ${status}); check \`--url\`.`);
 }
-
-const stop = (message: string, cause?: unknown): Fault =>
-  new Fault("request.invalid", message, {}, cause);

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { z } from "zod";
 import {
   type Environment,
-  Fault,
   jsonOf,
   readBytes,
   readText,
+  refusal,
   stateFolder,
 } from "../../../src/terminal.ts";
 import type { SettingValue } from "./settings.ts";
@@ -52,10 +52,7 @@ export const digestOf = (bytes: Uint8Array): string =>
 export function journalFolder(agent: string, env: Environment): string {
   const state = stateFolder(env);
   if (state !== undefined) return join(state, "launch", agent);
-  throw new Fault(
-    "request.invalid",
-    "There is no folder for a journal; set HOME, or XDG_STATE_HOME.",
-  );
+  throw refusal("There is no folder for a journal; set HOME, or XDG_STATE_HOME.");
 }
 
 const journalFile = (folder: string): string => join(folder, "journal.json");

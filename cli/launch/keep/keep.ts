@@ -3,12 +3,12 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import {
-  Fault,
+  type Environment,
   FileRefusal,
   homeFolder,
   readBytes,
+  refusal,
   writeWhole,
-  type Environment,
 } from "../../../src/terminal.ts";
 import type { Agent, Keeping, Lasting, Output, Place } from "../agent.ts";
 import { jsonSettings } from "./json-settings.ts";
@@ -127,7 +127,7 @@ function changed<Written extends { readonly text: string }>(
     return { bytes, written: changeText(bytes ?? new Uint8Array(), change) };
   } catch (error) {
     if (!(error instanceof SettingsProblem)) throw error;
-    throw new Fault("request.invalid", `${file} ${error.message}. Nothing was changed.`, {}, error);
+    throw refusal(`${file} ${error.message}. Nothing was changed.`, error);
   }
 }
 
@@ -185,7 +185,7 @@ export function within<Result>(what: string, write: () => Result): Result {
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     const message = `${what} cannot be written: ${reasons[code] ?? code}.`;
-    throw new Fault("request.invalid", message, {}, error);
+    throw refusal(message, error);
   }
 }
 
@@ -286,8 +286,7 @@ function removeIfEmpty(folder: string): void {
 
 function keepingOf(agent: Agent): Keeping {
   if (agent.keeping !== undefined) return agent.keeping;
-  throw new Fault(
-    "request.invalid",
+  throw refusal(
     `No settings file of ${agent.title} is known that was tried; \`patchbay launch ${agent.name}\` needs none.`,
   );
 }
@@ -295,7 +294,7 @@ function keepingOf(agent: Agent): Keeping {
 function placeOf(env: Environment): Place {
   const home = env["HOME"] ?? homeFolder();
   if (home !== undefined && isAbsolute(home)) return { home, env };
-  throw new Fault("request.invalid", "There is no home directory to keep settings in; set HOME.");
+  throw refusal("There is no home directory to keep settings in; set HOME.");
 }
 
 /** The outcome of a restore, in sentences. */

@@ -8,10 +8,9 @@ import { checkConfig, configSchema, type Config } from "../../gateway/config.ts"
 import { isFields, ownOf } from "../../json/json.ts";
 import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { append } from "../../turn/append.ts";
-import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { proxyProblem } from "../../upstreams/http/proxy.ts";
-import { Problems } from "../platform/print.ts";
+import { Problems, refusal } from "../platform/print.ts";
 import { bindProblem } from "../server/address.ts";
 import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
 import {
@@ -108,8 +107,7 @@ export function trustConfig(file: string, env: Environment, text?: string): true
   if (digest === undefined)
     throw new Problems(loaded.ok ? [`${file} cannot be read.`] : loaded.findings.map(findingLine));
   if (text !== undefined && digest !== digestOf(text))
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${file} has changed since it was written, so it is not trusted; read it, then run \`patchbay trust\`.`,
     );
   saveTrust(file, loaded.digests, env);

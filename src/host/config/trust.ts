@@ -9,11 +9,11 @@ import { createHash } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { Fault } from "../../turn/fault.ts";
 import { jsonOf } from "../../json/json.ts";
 import { foreignPlace, readText, writeWhole } from "../platform/careful-files.ts";
 import type { Environment } from "./env.ts";
 import { stateFolder } from "./user-folders.ts";
+import { refusal } from "../platform/print.ts";
 
 /** Digests of a configuration and of the files that it names by relative paths, by their paths. */
 export type Digests = ReadonlyMap<string, string>;
@@ -61,8 +61,7 @@ export function readTrust(path: string, env: Environment): Trust {
 export function saveTrust(path: string, digests: Digests, env: Environment): void {
   const file = trustFile(path, env);
   if (file === undefined)
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       "There is no folder to remember trust in; set HOME, or XDG_STATE_HOME, or name the file with `--config`.",
     );
   const record = { version: 1, path, digests: Object.fromEntries(digests) };
@@ -73,10 +72,8 @@ export function saveTrust(path: string, digests: Digests, env: Environment): voi
     writeWhole(file, Buffer.from(`${JSON.stringify(record, null, 2)}\n`), 0o600);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `Trust in ${path} cannot be remembered (${code ?? message}); see to ${dirname(file)}, or name the file with \`--config\`.`,
-      {},
       error,
     );
   }

@@ -7,9 +7,9 @@ import { fieldsIn, fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { jsonOf } from "../../json/json.ts";
 import { type Batch, batchSchema } from "../../observe/console/wire.ts";
 import { sseReader } from "../../stream/sse.ts";
-import { Fault } from "../../turn/fault.ts";
 import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
+import { refusal } from "../platform/print.ts";
 
 /** What is asked of a route of the console. */
 export type Asking = {
@@ -30,8 +30,7 @@ export async function askGateway<Schema extends z.ZodType>(
 ): Promise<z.output<Schema>> {
   const answer = schema.safeParse(jsonOf(await text(await openAnswer(socket, asking))));
   if (answer.success) return answer.data;
-  throw new Fault(
-    "request.invalid",
+  throw refusal(
     `The gateway answers ${asking.path} in a form that this version does not know; run the version of patchbay that runs the gateway.`,
   );
 }
@@ -49,10 +48,7 @@ async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessa
   const { statusCode = 0 } = answer;
   if (statusCode >= 200 && statusCode < 300) return answer;
   const said = fieldsOf(fieldsIn(await text(answer))?.error)?.message;
-  throw new Fault(
-    "request.invalid",
-    filledText(said) ?? `The gateway answers ${path} with ${statusCode}.`,
-  );
+  throw refusal(filledText(said) ?? `The gateway answers ${path} with ${statusCode}.`);
 }
 
 export type WatchOptions = {

@@ -22,7 +22,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { Fault } from "../../turn/fault.ts";
+import { refusal } from "./print.ts";
 
 export type ReadRules = {
   /** In bytes. */
@@ -161,10 +161,8 @@ export function replaceFile(path: string, text: string): string {
   } catch (error) {
     const { code = "unknown", message } = error as NodeJS.ErrnoException;
     const reason = error instanceof FileRefusal ? message : code;
-    throw new Fault(
-      "request.invalid",
+    throw refusal(
       `${path} cannot be replaced (${reason}), and is as it was; check permissions and space in its folder.`,
-      {},
       error,
     );
   }

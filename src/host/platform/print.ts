@@ -32,6 +32,10 @@ export function printOver(line: string): boolean {
   return process.stderr.isTTY;
 }
 
+/** A command cannot do what it was asked to: what is wrong, and what to do. */
+export const refusal = (message: string, cause?: unknown): Fault =>
+  new Fault("request.invalid", message, {}, cause);
+
 /** Several problems, one a line. */
 export class Problems extends Fault {
   readonly lines: readonly string[];
