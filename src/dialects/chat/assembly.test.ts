@@ -29,12 +29,13 @@ function assemble(fragments: readonly Fragment[]): {
       plain.assembly.each(fragment, plain.emit);
     }
   }
-  repaired ||= !plain.assembly.isSettled();
-  for (const { assembly, emit } of [tolerant, plain]) assembly.end(emit);
+  repaired ||= plain.assembly.begun < plain.assembly.count || plain.assembly.empty > 0;
+  plain.assembly.end(plain.emit);
+  const nameless = !tolerant.assembly.end(tolerant.emit);
   expect(plain.calls).toEqual(tolerant.calls);
   const { assembly, calls } = tolerant;
-  expect(assembly.waiting()).toBe(assembly.nameless());
-  return { calls, repaired, nameless: assembly.nameless() };
+  expect(assembly.begun < assembly.count).toBe(nameless);
+  return { calls, repaired, nameless };
 }
 
 /** An assembly, and the calls that it emits. */

@@ -1,13 +1,14 @@
+/** Puts the calls of a chat answer together from the pieces that upstreams send. */
+
+import { isFields } from "../../json/json.ts";
+import { JsonScanner } from "../../json/scan.ts";
 import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { CallDelta, CallStart, Literals } from "../../turn/event.ts";
-import { isFields } from "../../json/json.ts";
-import { JsonScanner } from "../../json/scan.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
-import { hasShape } from "../shared/plain.ts";
+import { fieldsOf, filledText, inputText } from "../shared/loose.ts";
 
 /** A piece of a call as chat upstreams send them: any of it may be missing, null or empty. */
 export type Fragment = {
@@ -23,47 +24,123 @@ export type Fragment = {
   readonly extra?: Fields | undefined;
 };
 
-type Slot = {
-  readonly call: number;
+/** What a call that has not begun counts beside its characters. */
+const PENDING = 64;
+/** A text of a million pieces takes far more room than its characters, so pieces are read in time. */
+const MOST_UNREAD = 4096;
+
+/** A call while its pieces come. Its input is scanned only if another call could begin, which is rare. */
+class PendingCall {
+  readonly index: number;
   /** The id that the client gets. */
   readonly id: string;
   /** The last id that the upstream gave. */
   given: string;
   kind: string;
-  name: string;
-  /** Held until it begins. */
-  held: string;
+  name = "";
+  /** Input that came before the call could begin. */
+  held = "";
   /** Nothing has come as its input, or nothing but blanks as its arguments. */
-  empty: boolean;
+  isEmpty = true;
   extra: Fields | undefined;
-  readonly extent: Extent;
-};
+  #unread = "";
+  /** The length and the sum of what was scanned. */
+  #length = 0;
+  #sum = 0;
+  #scanner: JsonScanner | undefined;
 
-/** What a call that has not begun counts beside its characters. */
-const SLOT = 64;
+  constructor(index: number, id: string, given: string, kind: string) {
+    this.index = index;
+    this.id = id;
+    this.given = given;
+    this.kind = kind;
+  }
+
+  add(text: string): void {
+    this.#unread += text;
+    if (this.#unread.length > MOST_UNREAD) this.#scan();
+  }
+
+  /** Whether the arguments have brackets that are still open. */
+  isOpen(): boolean {
+    return this.kind !== "custom" && this.#scan().isOpen();
+  }
+
+  isClosed(): boolean {
+    return this.kind !== "custom" && this.#scan().isClosed();
+  }
+
+  /**
+   * Whether a fragment that found this call by index, id or position opens the next one instead.
+   * Only a fragment with a name can, and then it is the name's and the id's word against the
+   * arguments': ids rotate and headers are repeated while a call lasts, but once its arguments are
+   * closed nothing can be added.
+   */
+  isOver(fragment: Fragment): boolean {
+    const { name, id } = fragment;
+    if (isBlank(name) || this.name === "") return false;
+    const hasIndex = typeof fragment.index === "number";
+    if (fragment.notFirst === true && !hasIndex && id !== this.given) return true;
+    const otherName = name !== this.name;
+    const otherId = !isBlank(id) && this.given !== "" && id !== this.given;
+    if (otherId && (otherName || this.kind === "custom")) return true;
+    if (this.isEmpty) return !hasIndex && (otherId || (otherName && !name.startsWith(this.name)));
+    if (!this.isClosed()) return false;
+    if (otherId || otherName) return true;
+    return inputText(fragment.input).trim() !== "" && !this.isRepeated(fragment);
+  }
+
+  /** Whether a fragment repeats the name of this call, which is complete, without arguments. */
+  isHeader(fragment: Fragment, text: string): boolean {
+    const { name } = fragment;
+    return !isBlank(name) && name === this.name && text.trim() === "" && this.isClosed();
+  }
+
+  /** Whether a fragment repeats the whole call, as some upstreams do at the end. */
+  isRepeated({ id, name, input }: Fragment): boolean {
+    if (isBlank(id) || id !== this.given || name !== this.name) return false;
+    const text = inputText(input);
+    const isAsLong = text.length === this.#length + this.#unread.length;
+    return isAsLong && this.isClosed() && summed(0, text) === this.#sum;
+  }
+
+  /** Reads each character once. */
+  #scan(): JsonScanner {
+    this.#scanner ??= new JsonScanner();
+    const text = this.#unread;
+    if (text === "") return this.#scanner;
+    this.#unread = "";
+    this.#length += text.length;
+    this.#sum = summed(this.#sum, text);
+    this.#scanner.follow(text);
+    return this.#scanner;
+  }
+}
 
 type CallEvents = Emit<CallStart<UpstreamName> | CallDelta>;
 
 /**
- * Puts the calls of one choice together from fragments. A fragment belongs to
- * the call of its index, else of its id, else to the last one; see `isNext` for
- * when it opens a new call all the same. The name may come late or in pieces,
- * so a call starts with its first argument or at its end.
+ * The calls of one choice. A fragment belongs to the call of its index, else of its id, else to the
+ * last one; see `isOver` for when it opens a new call all the same. The name may come late or in
+ * pieces, so a call starts with its first argument or at its end.
  */
 export class CallAssembly {
+  /** How many calls there are, how many of them were emitted, and how many have no input. */
+  count = 0;
+  begun = 0;
+  empty = 0;
   readonly #choice: number;
   readonly #newId: NewId;
-  readonly #slots: Slot[] = [];
-  readonly #byIndex = new Map<number, Slot>();
-  readonly #byId = new Map<string, Slot>();
-  #last: Slot | undefined;
-  /** The first call that has not begun, and the last one that could: they begin in their order. */
-  #next = 0;
+  readonly #calls: PendingCall[] = [];
+  readonly #byIndex = new Map<number, PendingCall>();
+  readonly #byId = new Map<string, PendingCall>();
+  #last: PendingCall | undefined;
+  /** The last call that could begin: they begin in their order. */
   #due = -1;
   /** The call that was emitted last. */
-  #current: Slot | undefined;
+  #current: PendingCall | undefined;
   /** The header of a complete call, sent once more: the same again, or that of the next call. */
-  #header: { readonly of: Slot; readonly fragment: Fragment } | undefined;
+  #header: { readonly of: PendingCall; readonly fragment: Fragment } | undefined;
   #heldLength = 0;
 
   constructor(choice: number, newId: NewId) {
@@ -71,45 +148,28 @@ export class CallAssembly {
     this.#newId = newId;
   }
 
-  /** Whether a list of calls, or of their pieces, is as the OpenAI API writes it, and no call waits. */
+  /** Whether a list of calls, or of one piece, is as the OpenAI API writes it, and no call waits. */
   fits(list: unknown, isWhole: boolean): boolean {
-    if (!Array.isArray(list) || this.#header !== undefined || this.#due >= this.#next) return false;
+    if (!Array.isArray(list) || this.#header !== undefined || this.#due >= this.begun) return false;
+    if (isWhole) return this.count === 0 && areWhole(list);
     // Some readers look at the first call of a frame only.
-    if (!isWhole) return list.length === 1 && this.#fitsPiece(list[0]);
-    const ids = new Set<unknown>();
-    for (const [at, raw] of (list as readonly unknown[]).entries()) {
-      if (!isFields(raw) || !hasOwnHeader(raw) || ids.has(raw.id)) return false;
-      if (raw.index !== undefined && raw.index !== at) return false;
-      const text = inputOf(raw);
-      if (text.trim() === "" || (at + 1 < list.length && isOpenText(raw, text))) return false;
-      ids.add(raw.id);
-    }
-    return this.#slots.length === 0;
-  }
-
-  #fitsPiece(raw: unknown): boolean {
-    if (!isFields(raw) || typeof raw.index !== "number") return false;
+    const raw = list.length === 1 ? fieldsOf(list[0]) : undefined;
+    if (raw === undefined || typeof raw.index !== "number") return false;
     const { index, id, type } = raw;
-    const slot = this.#slots[index];
-    if (this.#byIndex.get(index) !== slot) return false;
-    if (slot === undefined) {
-      if (index !== this.#slots.length || !hasOwnHeader(raw)) return false;
-      if (this.#byId.has(String(id))) return false;
+    const call = this.#calls[index];
+    if (this.#byIndex.get(index) !== call) return false;
+    let input: string | undefined;
+    if (call === undefined) {
+      if (index !== this.count || !hasOwnHeader(raw) || this.#byId.has(String(id))) return false;
+      input = ownInput(raw, type);
     } else {
-      const body = bodyOf(raw, slot.kind);
-      if (id !== undefined || type !== undefined || slot.name === "") return false;
-      if (body === undefined || body.name !== undefined) return false;
-      if (typeof body[inputField(slot.kind)] !== "string") return false;
+      if (id !== undefined || type !== undefined || call.name === "") return false;
+      input = ownInput(raw, call.kind);
+      if (input !== undefined && fieldsOf(raw[call.kind])?.name !== undefined) return false;
     }
-    // One that begins now waits for those before it to begin, and to be complete.
-    const isNext = index === this.#next && !isOpen(this.#current);
-    return index < this.#next || isNext || inputOf(raw) === "";
-  }
-
-  /** Whether such a piece begins a call. */
-  begins(list: unknown): boolean {
-    const index = listOf(list)?.map((raw) => fieldsOf(raw)?.index)[0];
-    return typeof index !== "number" || index >= this.#next;
+    if (input === undefined || input === "" || index < this.begun) return input !== undefined;
+    // It begins now, and those before it have begun and are complete.
+    return index === this.begun && this.#current?.isOpen() !== true;
   }
 
   /** Reads a list that fits. */
@@ -117,21 +177,25 @@ export class CallAssembly {
     for (let at = 0; at < list.length; at++) {
       const raw = list[at] ?? {};
       const index = isWhole ? at : (raw.index as number);
-      let slot = this.#slots[index];
-      if (slot === undefined) {
+      let call = this.#calls[index];
+      if (call === undefined) {
         const { id, type: kind } = raw as { id: string; type: string };
         const { name } = raw[kind] as { name: string };
-        slot = this.#open({ index, id, kind });
-        this.#learn(slot, { index, id, kind, name, extra: vendorFieldsOf(raw) });
-      } else if (index >= this.#next) this.#learn(slot, { index, extra: vendorFieldsOf(raw) });
-      this.#last = slot;
-      const text = inputOf(raw);
+        call = this.#push(new PendingCall(index, id, id, kind));
+        call.name = name;
+        call.extra = vendorFieldsOf(raw);
+        this.#byIndex.set(index, call);
+        this.#byId.set(id, call);
+        this.#heldLength += name.length;
+      } else if (index >= this.begun) this.#learn(call, { index, extra: vendorFieldsOf(raw) });
+      this.#last = call;
+      const text = ownInput(raw, call.kind) ?? "";
       if (text === "") continue;
-      if (index >= this.#next) {
+      if (index >= this.begun) {
         this.#due = index;
-        this.#begin(slot, emit);
+        this.#begin(call, emit);
       }
-      this.#add(slot, text, emit);
+      this.#add(call, text, emit);
     }
   }
 
@@ -139,105 +203,92 @@ export class CallAssembly {
   each(fragment: Fragment, emit: CallEvents): void {
     const { id } = fragment;
     const text = inputText(fragment.input);
-    let slot = this.#find(fragment);
+    let call = this.#find(fragment);
     const header = text.trim() === "" ? undefined : this.#header;
-    if (slot !== undefined && header?.of === slot && isBlank(fragment.name)) {
+    if (call !== undefined && header?.of === call && isBlank(fragment.name)) {
       // Nothing can be added to what is over, so this is about another call of that name.
-      slot = this.#open(header.fragment);
-      this.#learn(slot, header.fragment);
+      call = this.#open(header.fragment);
+      this.#learn(call, header.fragment);
     }
-    if (slot === undefined) {
+    if (call === undefined) {
       if (isBlank(id) && isBlank(fragment.name) && text === "") return;
-      slot = this.#open(fragment);
+      call = this.#open(fragment);
     }
-    this.#header = isHeader(slot, fragment, text) ? { of: slot, fragment } : undefined;
-    this.#learn(slot, fragment);
-    if (text !== "" && !isRepeat(slot, fragment)) this.#add(slot, text, emit);
-    if (slot.held !== "" && slot.name !== "") this.#due = Math.max(this.#due, slot.call);
+    this.#header = call.isHeader(fragment, text) ? { of: call, fragment } : undefined;
+    this.#learn(call, fragment);
+    if (text !== "" && !call.isRepeated(fragment)) this.#add(call, text, emit);
+    if (call.held !== "" && call.name !== "") this.#due = Math.max(this.#due, call.index);
     this.#beginDue(emit);
   }
 
   /** Fragments known to be nothing but more text of a call, while no other call waits. */
-  more(call: number, literals: Literals, emit: CallEvents): void {
-    const slot = this.#slots[call];
-    if (slot !== undefined) this.#add(slot, literals.of, emit, literals);
+  more(index: number, literals: Literals, emit: CallEvents): void {
+    const call = this.#calls[index];
+    if (call !== undefined) this.#add(call, literals.of, emit, literals);
   }
 
-  /** The choice is over: begins calls that never had arguments, or waited for others. */
-  end(emit: CallEvents): void {
-    for (const slot of this.#slots.slice(this.#next)) {
-      if (slot.name === "") return;
-      this.#begin(slot, emit);
+  /**
+   * The choice is over: begins calls that never had arguments, or waited for others. False if a call
+   * never got its name: no client can answer it.
+   */
+  end(emit: CallEvents): boolean {
+    while (this.begun < this.count) {
+      const call = this.#calls[this.begun];
+      if (call === undefined || call.name === "") return false;
+      this.#begin(call, emit);
     }
-  }
-
-  made(): boolean {
-    return this.#slots.length > 0;
-  }
-
-  /** Whether a call has begun upstream that cannot be emitted yet. */
-  waiting(): boolean {
-    return this.#next < this.#slots.length;
-  }
-
-  /** Whether a call never got its name: nobody can answer it. */
-  nameless(): boolean {
-    return this.#slots.some((slot) => slot.name === "");
+    return true;
   }
 
   /** The calls whose arguments are open. */
   unclosed(): readonly number[] {
-    return this.#slots.filter(isOpen).map(({ call }) => call);
+    return this.#calls.filter((call) => call.isOpen()).map(({ index }) => index);
   }
 
-  /** Whether all calls have begun and have arguments. */
-  isSettled(): boolean {
-    if (this.waiting()) return false;
-    for (const { empty } of this.#slots) if (empty) return false;
-    return true;
-  }
-
-  #find(fragment: Fragment): Slot | undefined {
-    const { id, index } = fragment;
+  #find(fragment: Fragment): PendingCall | undefined {
+    const { id, index, name, notFirst } = fragment;
     const known = isBlank(id) ? undefined : this.#byId.get(id);
-    if (typeof index !== "number") return ongoing(known ?? this.#last, fragment);
-    const slot = this.#byIndex.get(index);
-    // Two calls under one index take turns by id; one id under two indexes is two calls.
-    const isKnown = known !== undefined && (slot !== undefined || isBlank(fragment.name));
-    const found = isKnown ? known : slot;
-    return found === this.#last && isTwin(found, fragment) ? undefined : ongoing(found, fragment);
+    let found = known ?? this.#last;
+    if (typeof index === "number") {
+      const numbered = this.#byIndex.get(index);
+      // Two calls under one index take turns by id; one id under two indexes is two calls.
+      const isKnown = known !== undefined && (numbered !== undefined || isBlank(name));
+      found = isKnown ? known : numbered;
+      const given = this.#last?.given;
+      // Two fragments of one chunk and index may be of two calls.
+      const isTwin = notFirst === true && !isBlank(id) && !isBlank(name) && id !== given;
+      if (found === this.#last && isTwin && !isBlank(given)) return undefined;
+    }
+    return found?.isOver(fragment) === true ? undefined : found;
   }
 
-  #open({ id, kind }: Fragment): Slot {
+  #open({ id, kind }: Fragment): PendingCall {
     const given = id ?? "";
-    const taken = given === "" || this.#byId.has(given);
-    const slot: Slot = {
-      call: this.#slots.length,
-      id: taken ? this.#newId("call") : given,
-      given,
-      kind: kindOf(kind),
-      name: "",
-      held: "",
-      empty: true,
-      extra: undefined,
-      extent: newExtent(),
-    };
-    this.#slots.push(slot);
-    this.#hold(SLOT);
-    return slot;
+    const isTaken = given === "" || this.#byId.has(given);
+    const own = isTaken ? this.#newId("call") : given;
+    return this.#push(new PendingCall(this.count, own, given, kindOf(kind)));
   }
 
-  #learn(slot: Slot, { index, id, kind, name, extra }: Fragment): void {
-    this.#last = slot;
-    if (typeof index === "number") this.#byIndex.set(index, slot);
-    if (!isBlank(id)) this.#byId.set((slot.given = id), slot);
-    if (this.#hasBegun(slot)) return;
-    if (extra !== undefined) slot.extra = { ...slot.extra, ...extra };
-    if (!isBlank(kind)) slot.kind = kindOf(kind);
+  #push(call: PendingCall): PendingCall {
+    this.#calls.push(call);
+    this.count++;
+    this.empty++;
+    this.#hold(PENDING);
+    return call;
+  }
+
+  #learn(call: PendingCall, { index, id, kind, name, extra }: Fragment): void {
+    this.#last = call;
+    if (typeof index === "number") this.#byIndex.set(index, call);
+    if (!isBlank(id)) this.#byId.set((call.given = id), call);
+    if (call.index < this.begun) return;
+    if (extra !== undefined) call.extra = { ...call.extra, ...extra };
+    if (!isBlank(kind)) call.kind = kindOf(kind);
     if (isBlank(name)) return;
-    const known = slot.name.length;
-    slot.name = joinName(slot.name, name);
-    this.#hold(slot.name.length - known);
+    const known = call.name;
+    // A name may be repeated, sent so far each time, or sent in pieces.
+    call.name = name.startsWith(known) ? name : known + name;
+    this.#hold(call.name.length - known.length);
   }
 
   #hold(length: number): void {
@@ -251,126 +302,47 @@ export class CallAssembly {
    * arguments, the names of those before it are complete.
    */
   #beginDue(emit: CallEvents): void {
-    while (this.#next <= this.#due) {
-      const slot = this.#slots[this.#next];
-      if (slot === undefined || slot.name === "" || isOpen(this.#current)) return;
-      this.#begin(slot, emit);
+    while (this.begun <= this.#due) {
+      const call = this.#calls[this.begun];
+      if (call === undefined || call.name === "" || this.#current?.isOpen() === true) return;
+      this.#begin(call, emit);
     }
   }
 
-  #hasBegun({ call }: Slot): boolean {
-    return call < this.#next;
-  }
-
-  #begin(slot: Slot, emit: CallEvents): void {
-    this.#next++;
-    this.#current = slot;
+  #begin(call: PendingCall, emit: CallEvents): void {
+    this.begun++;
+    this.#current = call;
     const choice = this.#choice;
-    const { call, id, kind, extra, held } = slot;
-    this.#heldLength -= SLOT + slot.name.length + held.length;
+    const { index, id, kind, extra, held } = call;
+    this.#heldLength -= PENDING + call.name.length + held.length;
     emit({
       type: "call-start",
       choice,
-      call,
+      call: index,
       id,
       kind,
-      name: upstreamName(slot.name),
+      name: upstreamName(call.name),
       ...(extra !== undefined && { extra: { dialect: "chat", fields: extra } as const }),
     });
-    if (held !== "") emit({ type: "call-delta", choice, call, text: held });
-    slot.held = "";
+    if (held !== "") emit({ type: "call-delta", choice, call: index, text: held });
+    call.held = "";
   }
 
-  #add(slot: Slot, text: string, emit: CallEvents, literals?: Literals): void {
-    if (slot.empty && (slot.kind === "custom" || text.trim() !== "")) slot.empty = false;
-    slot.extent.unread += text;
-    // A string of a million pieces takes far more room than its text.
-    if (slot.extent.unread.length > 4096) read(slot.extent);
-    if (!this.#hasBegun(slot)) {
-      slot.held += text;
-      this.#hold(text.length);
-      return;
+  #add(call: PendingCall, text: string, emit: CallEvents, literals?: Literals): void {
+    const { index } = call;
+    if (call.isEmpty && (call.kind === "custom" || text.trim() !== "")) {
+      call.isEmpty = false;
+      this.empty--;
     }
-    this.#current = slot;
-    const delta = { type: "call-delta", choice: this.#choice, call: slot.call, text } as const;
+    call.add(text);
+    if (index >= this.begun) {
+      call.held += text;
+      return this.#hold(text.length);
+    }
+    this.#current = call;
+    const delta = { type: "call-delta", choice: this.#choice, call: index, text } as const;
     emit(literals === undefined ? delta : { ...delta, literals });
   }
-}
-
-/** The call that a fragment found, unless it opens the next one. */
-const ongoing = (slot: Slot | undefined, fragment: Fragment): Slot | undefined =>
-  slot === undefined || isNext(slot, fragment) ? undefined : slot;
-
-/** Whether a fragment of the same chunk and index as the last is of another call. */
-const isTwin = (last: Slot | undefined, { notFirst, id, name }: Fragment): boolean =>
-  notFirst === true &&
-  !isBlank(id) &&
-  !isBlank(name) &&
-  !isBlank(last?.given) &&
-  id !== last?.given;
-
-/**
- * Whether a fragment that found a call by index, id or position opens the next
- * one instead. Only a fragment with a name can, and then it is the name's and
- * the id's word against the arguments': ids rotate and headers are repeated
- * while a call lasts, but once its arguments are closed nothing can be added.
- */
-function isNext(slot: Slot, fragment: Fragment): boolean {
-  const { name, id } = fragment;
-  if (isBlank(name) || slot.name === "") return false;
-  const hasIndex = typeof fragment.index === "number";
-  if (fragment.notFirst === true && !hasIndex && id !== slot.given) return true;
-  const otherName = name !== slot.name;
-  const otherId = !isBlank(id) && slot.given !== "" && id !== slot.given;
-  if (otherId && (otherName || slot.kind === "custom")) return true;
-  if (slot.empty) return !hasIndex && (otherId || (otherName && !name.startsWith(slot.name)));
-  if (slot.kind === "custom" || !isClosed(slot.extent)) return false;
-  if (otherId || otherName) return true;
-  return inputText(fragment.input).trim() !== "" && !isRepeat(slot, fragment);
-}
-
-/** Whether a fragment repeats the name of a complete call, without arguments. */
-const isHeader = ({ kind, name, extent }: Slot, fragment: Fragment, text: string): boolean =>
-  !isBlank(name) &&
-  fragment.name === name &&
-  kind !== "custom" &&
-  text.trim() === "" &&
-  isClosed(extent);
-
-/** Whether a fragment repeats a whole call, as some upstreams do at the end. */
-function isRepeat({ kind, given, name, extent }: Slot, fragment: Fragment): boolean {
-  if (isBlank(fragment.id) || fragment.id !== given || fragment.name !== name) return false;
-  const text = inputText(fragment.input);
-  return (
-    kind !== "custom" &&
-    text.length === extent.length + extent.unread.length &&
-    isClosed(extent) &&
-    summed(0, text) === extent.sum
-  );
-}
-
-/** How far a JSON text has got. Text is scanned only when somebody asks, which is rare. */
-type Extent = {
-  unread: string;
-  /** How much was read, and what it sums up to. */
-  length: number;
-  sum: number;
-  readonly scanner: JsonScanner;
-};
-
-const newExtent = (): Extent => ({ unread: "", length: 0, sum: 0, scanner: new JsonScanner() });
-
-const isClosed = (extent: Extent): boolean => read(extent).scanner.isClosed();
-
-/** Reads each character once, however often it is asked. */
-function read(extent: Extent): Extent {
-  const { unread } = extent;
-  if (unread === "") return extent;
-  extent.unread = "";
-  extent.length += unread.length;
-  extent.sum = summed(extent.sum, unread);
-  extent.scanner.follow(unread);
-  return extent;
 }
 
 function summed(sum: number, text: string): number {
@@ -379,22 +351,50 @@ function summed(sum: number, text: string): number {
   return all;
 }
 
-/** Whether the arguments of a call have brackets that are still open. */
-const isOpen = (slot: Slot | undefined): boolean =>
-  slot !== undefined && slot.kind !== "custom" && read(slot.extent).scanner.isOpen();
-
-/** A name may be repeated, sent so far each time, or sent in pieces. */
-function joinName(known: string, piece: string): string {
-  if (known === piece) return known;
-  return piece.startsWith(known) ? piece : known + piece;
-}
-
 /** Chat has two kinds of call; whatever else an upstream writes there, it means the first. */
 const kindOf = (kind: string | null | undefined): string =>
   kind === "custom" ? "custom" : "function";
 
 const isBlank = (text: string | null | undefined): text is "" | null | undefined =>
   text === undefined || text === null || text === "";
+
+/** Whether the calls of a whole answer are as the OpenAI API writes them. */
+function areWhole(list: readonly unknown[]): boolean {
+  const ids = new Set<unknown>();
+  for (let at = 0; at < list.length; at++) {
+    const raw = fieldsOf(list[at]);
+    if (raw === undefined || !hasOwnHeader(raw) || ids.has(raw.id)) return false;
+    if (raw.index !== undefined && raw.index !== at) return false;
+    const input = ownInput(raw, raw.type);
+    if (input === undefined || input.trim() === "") return false;
+    ids.add(raw.id);
+    if (at + 1 === list.length || raw.type === "custom") continue;
+    const scanner = new JsonScanner();
+    scanner.follow(input);
+    if (scanner.isOpen()) return false;
+  }
+  return true;
+}
+
+/** Whether the beginning of a call is as the OpenAI API writes it, but for its input. */
+function hasOwnHeader({ id, type, function: named, custom }: Fields): boolean {
+  const body = type === "custom" ? custom : type === "function" ? named : undefined;
+  const name = fieldsOf(body)?.name;
+  return typeof id === "string" && id !== "" && typeof name === "string" && name !== "";
+}
+
+/** The input in a call of a kind; undefined if it is not as the OpenAI API writes it. */
+function ownInput({ function: named, custom }: Fields, kind: unknown): string | undefined {
+  const isCustom = kind === "custom";
+  const body = fieldsOf(isCustom ? custom : named);
+  if (body === undefined || (isCustom ? named : custom) !== undefined) return undefined;
+  const { arguments: input = isCustom ? body.input : "" } = body;
+  const isOther = isCustom
+    ? body.arguments !== undefined
+    : input === "" && body.input !== undefined;
+  if (isOther) return undefined;
+  return typeof input === "string" ? input : input === undefined ? "" : undefined;
+}
 
 /** Whether every call has an index of its own. */
 export const areNumbered = (calls: readonly unknown[]): boolean =>
@@ -430,41 +430,6 @@ function vendorFieldsOf(raw: Fields): Fields | undefined {
   for (const key of Object.keys(raw))
     if (!callFields.has(key) && raw[key] != null) (extra ??= {})[key] = raw[key];
   return extra;
-}
-
-const called = { name: "filled" } as const;
-
-/** Whether the beginning of a call is as the OpenAI API writes it. */
-function hasOwnHeader(raw: Fields): boolean {
-  if (typeof raw.id !== "string" || raw.id === "") return false;
-  const body = raw.type === "custom" || raw.type === "function" ? bodyOf(raw, raw.type) : undefined;
-  if (body === undefined || !hasShape(body, called)) return false;
-  const input = body[inputField(raw.type)];
-  return input === undefined ? body.input === undefined : typeof input === "string";
-}
-
-/** The fields of a call of one kind, unless it has those of another, too. */
-function bodyOf({ function: named, custom }: Fields, kind: string): Fields | undefined {
-  const [own, other] = kind === "custom" ? [custom, named] : [named, custom];
-  const isOwn =
-    other === undefined && isFields(own) && (kind !== "custom" || own.arguments === undefined);
-  return isOwn ? own : undefined;
-}
-
-const inputField = (kind: unknown): string => (kind === "custom" ? "input" : "arguments");
-
-/** The input in a call that is as the OpenAI API writes it. */
-const inputOf = ({ function: named, custom }: Fields): string =>
-  ((named as Fields | undefined)?.arguments ??
-    (custom as Fields | undefined)?.input ??
-    "") as string;
-
-/** Whether the arguments of a function have open brackets. */
-function isOpenText({ type }: Fields, text: string): boolean {
-  if (type === "custom") return false;
-  const scanner = new JsonScanner();
-  scanner.follow(text);
-  return scanner.isOpen();
 }
 
 /** A word, or how its absence was written. */

@@ -39,7 +39,7 @@ describe("calls whose fragments take turns", () => {
       { index: 1, input: "]" },
     ]);
     expect(said).toEqual(["0:", '0{"x', '0":1}', "1:", "1[1", "1,2", "1]", "2:", "2{}"]);
-    expect(assembly.waiting()).toBe(false);
+    expect(assembly.begun).toBe(assembly.count);
   });
 
   it("begin in their order, though a later one may have its arguments first", () => {

@@ -43,8 +43,10 @@ export class ChoiceReader {
   isFinished = false;
   readonly vendorFields: VendorFields = choiceVendorFields();
   readonly #newId: NewId;
-  readonly #calls: CallAssembly;
+  readonly calls: CallAssembly;
   #images = 0;
+  /** Whether the reasoning has details or other signatures, which are emitted with its end. */
+  #isSigned = false;
   #details: Fields[] = [];
   /** What else came with the reasoning, such as signatures. */
   #reasoningExtra: Fields | undefined;
@@ -59,7 +61,7 @@ export class ChoiceReader {
   constructor(index: number, newId: NewId) {
     this.index = index;
     this.#newId = newId;
-    this.#calls = new CallAssembly(index, newId);
+    this.calls = new CallAssembly(index, newId);
   }
 
   /** Whether an entry of `choices` is as the OpenAI API writes it. */
@@ -72,18 +74,21 @@ export class ChoiceReader {
     if (content != null && typeof content !== "string") return false;
     if (oldCall != null || !(annotations == null || areOwnAnnotations(annotations))) return false;
     const hasCalls = Array.isArray(calls) ? calls.length > 0 : calls != null;
-    if (hasCalls && !this.#calls.fits(calls, isWhole)) return false;
+    if (hasCalls && !this.calls.fits(calls, isWhole)) return false;
     const reason = raw.finish_reason;
     if (reason == null) return !isWhole && (!this.isFinished || isSilent(delta, raw));
     const stop = ownStops.get(reason);
     if (stop === undefined || this.isFinished) return false;
-    const made = hasCalls || this.#calls.made();
+    const made = hasCalls || this.calls.count > 0;
     // Whether calls were made is a fact, and what a client goes by.
     if (stop === "calls" ? !made : stop === "end" && made) return false;
     // A whole answer is given without the call that its end cut off.
     if (isWhole) return !made || !isCut(stop);
     // Readers that detect the end of a call miss one that begins where the choice ends.
-    return this.#calls.isSettled() && !(hasCalls && this.#calls.begins(calls));
+    const { count, begun, empty } = this.calls;
+    return (
+      begun === count && empty === 0 && !(hasCalls && fieldsOf(listOf(calls)?.[0])?.id != null)
+    );
   }
 
   /** Reads an entry that fits. */
@@ -95,7 +100,7 @@ export class ChoiceReader {
     const calls = delta.tool_calls as readonly Fields[] | null | undefined;
     if (calls != null && calls.length > 0) {
       this.#hasCalls = true;
-      this.#calls.take(calls, isWhole, this.#emitCall);
+      this.calls.take(calls, isWhole, this.#emitCall);
     }
     const stop = ownStops.get(raw.finish_reason);
     if (stop !== undefined) this.#end(stop);
@@ -117,27 +122,21 @@ export class ChoiceReader {
 
   /** True if more text has no other effect than to be emitted. */
   takesRuns(): boolean {
-    const isSigned = this.#details.length > 0 || this.#reasoningExtra !== undefined;
-    return !this.isFinished && !isSigned && !this.#calls.waiting();
+    return !this.isFinished && !this.#isSigned && this.calls.begun === this.calls.count;
   }
 
   /** Takes frames that are known to bring nothing but more text. */
   more(delta: Delta, { literals }: Run, emit: Emit<Event>): void {
-    if (delta.type === "call-delta") this.#calls.more(delta.call, literals, emit);
+    if (delta.type === "call-delta") this.calls.more(delta.call, literals, emit);
     else emit({ ...delta, text: literals.of, literals });
   }
 
   /** The answer is over without a `finish_reason` of this choice. */
   close(emit: Emit<Event>): void {
     // Arguments with open brackets were cut off: the end of the stream does not complete them.
-    if (this.isFinished || this.#calls.unclosed().length > 0) return;
+    if (this.isFinished || this.calls.unclosed().length > 0) return;
     this.#emit = emit;
-    this.#end(this.#calls.made() ? "calls" : "end");
-  }
-
-  /** Whether a call has begun upstream that cannot be emitted yet. */
-  hasUnnamedCall(): boolean {
-    return this.#calls.waiting();
+    this.#end(this.calls.count > 0 ? "calls" : "end");
   }
 
   #readEntry(raw: Fields, isWhole: boolean): void {
@@ -149,7 +148,7 @@ export class ChoiceReader {
     if (!this.hasContent) this.#snapshots ??= new Snapshots();
     if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.fresh(message), raw, true);
     // A message behind the deltas repeats them, but for calls.
-    else if (!this.#calls.made()) this.#readCalls(message, true);
+    else if (this.calls.count === 0) this.#readCalls(message, true);
   }
 
   #readDelta(delta: Fields, raw: Fields, isWhole: boolean): void {
@@ -195,7 +194,7 @@ export class ChoiceReader {
   #readAnnotations(annotations: unknown): void {
     for (const raw of listOf(annotations) ?? []) {
       this.hasText = true;
-      this.#endSignedReasoning();
+      if (this.#isSigned) this.#endSignedReasoning();
       this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
     }
   }
@@ -214,7 +213,7 @@ export class ChoiceReader {
     if (this.#hasCalls || (listOf(listed) ?? []).length > 0) return;
     for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
       const index = isWhole ? at : undefined;
-      this.#calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
+      this.calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
     }
   }
 
@@ -224,7 +223,7 @@ export class ChoiceReader {
     for (const [at, entry] of list.entries()) {
       const raw = fieldsOf(entry);
       if (raw === undefined) continue;
-      this.#calls.each(fragmentOf(raw, at, isPlaced ? at : undefined), this.#emitCall);
+      this.calls.each(fragmentOf(raw, at, isPlaced ? at : undefined), this.#emitCall);
     }
     this.#hasCalls ||= list.length > 0;
     const oldCall = fieldsOf(delta.function_call);
@@ -232,7 +231,7 @@ export class ChoiceReader {
     if (oldCall === undefined || this.#hasCalls) return;
     const { name, arguments: input } = oldCall;
     const fragment = { index: 0, kind: "function", name: filledText(name), input };
-    this.#calls.each(fragment, this.#emitCall);
+    this.calls.each(fragment, this.#emitCall);
   }
 
   #readEnd(reason: unknown): void {
@@ -245,12 +244,12 @@ export class ChoiceReader {
   }
 
   #end(stop: StopReason): void {
-    this.#calls.end(this.#emitCall);
+    const areNamed = this.calls.end(this.#emitCall);
     if (isCut(stop))
-      for (const call of this.#calls.unclosed())
+      for (const call of this.calls.unclosed())
         this.#emitEvent({ type: "call-end", choice: this.index, call, complete: false });
-    this.#endSignedReasoning();
-    if (this.#calls.nameless()) return this.#fail(nameless());
+    if (this.#isSigned) this.#endSignedReasoning();
+    if (!areNamed) return this.#fail(nameless());
     this.#emitEvent({ type: "turn-end", choice: this.index, stop });
     this.isFinished = true;
   }
@@ -263,7 +262,7 @@ export class ChoiceReader {
 
   #emitText(text: string, logprobs?: readonly unknown[]): void {
     if (text === "" && logprobs === undefined) return;
-    this.#endSignedReasoning();
+    if (this.#isSigned) this.#endSignedReasoning();
     this.hasText = true;
     const delta = { type: "text-delta", choice: this.index, text } as const;
     this.#emitEvent(logprobs === undefined ? delta : { ...delta, logprobs });
@@ -271,7 +270,7 @@ export class ChoiceReader {
 
   #emitRefusal(text: string): void {
     if (text === "") return;
-    this.#endSignedReasoning();
+    if (this.#isSigned) this.#endSignedReasoning();
     this.hasText = true;
     this.#emitEvent({ type: "refusal-delta", choice: this.index, text });
   }
@@ -283,7 +282,7 @@ export class ChoiceReader {
   }
 
   #emitImage(url: string): void {
-    this.#endSignedReasoning();
+    if (this.#isSigned) this.#endSignedReasoning();
     const { first, last } = imageItem(url, this.#newId("ig"));
     // Written as the item of the API that has a form for it.
     const about = { choice: this.index, item: this.#images++, dialect: "responses" };
@@ -292,7 +291,7 @@ export class ChoiceReader {
   }
 
   readonly #emitCall = (event: Event): void => {
-    this.#endSignedReasoning();
+    if (this.#isSigned) this.#endSignedReasoning();
     this.#emitEvent(event);
   };
 
@@ -316,13 +315,14 @@ export class ChoiceReader {
       );
     if (Object.keys(rest).length > 0)
       this.#reasoningExtra = mergedPieces(this.#reasoningExtra ?? {}, rest);
+    this.#isSigned = this.#details.length > 0 || this.#reasoningExtra !== undefined;
     this.#emitVendorExtra("reasoning", fields);
   }
 
   /** Ends reasoning that is signed, with its signatures, before anything else begins. */
   #endSignedReasoning(): void {
     const [details, fields] = [this.#details, this.#reasoningExtra];
-    if (details.length === 0 && fields === undefined) return;
+    this.#isSigned = false;
     this.#details = [];
     this.#reasoningExtra = undefined;
     this.#emitEvent({

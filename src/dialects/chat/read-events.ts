@@ -295,7 +295,7 @@ class ChatReader implements EventReader {
     for (const choice of this.#choices.values()) {
       areFinished &&= choice.isFinished;
       hasContent ||= choice.hasContent;
-      waits ||= choice.hasUnnamedCall();
+      waits ||= choice.calls.begun < choice.calls.count;
     }
     this.#areFinished = areFinished;
     return areFinished || !hasContent || waits;
