@@ -4,60 +4,25 @@ import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { counted, fieldsOf, filledText, listOf, numberOf } from "../shared/loose.ts";
+import { counted, fieldsOf, filledText, listOf, meaningsOf, numberOf } from "../shared/loose.ts";
 import { hasShape, isNothing } from "../shared/plain.ts";
 
-/** What upstreams call the end of an answer, in lower case. */
-const words: ReadonlyMap<string, StopReason | FaultCode> = new Map(
-  Object.entries({
-    stop: "end",
-    end: "end",
-    end_turn: "end",
-    eos: "end",
-    eos_token: "end",
-    stop_sequence: "end",
-    complete: "end",
-    completed: "end",
-    tool_calls: "calls",
-    tool_call: "calls",
-    tool_use: "calls",
-    function_call: "calls",
-    length: "length",
-    max_tokens: "length",
-    max_output_tokens: "length",
-    max_length: "length",
-    model_length: "length",
-    token_limit: "length",
-    time_limit: "length",
-    model_context_window_exceeded: "length",
-    pause: "pause",
-    pause_turn: "pause",
-    content_filter: "filter",
-    content_filtered: "filter",
-    filtered: "filter",
-    safety: "filter",
-    image_safety: "filter",
-    sensitive: "filter",
-    recitation: "filter",
-    blocklist: "filter",
-    prohibited_content: "filter",
-    spii: "filter",
-    refusal: "filter",
-    guardrail_intervened: "filter",
-    error: "upstream.said_error",
-    model_error: "upstream.said_error",
-    malformed_function_call: "upstream.said_error",
-    unexpected_tool_call: "upstream.said_error",
-    too_many_tool_calls: "upstream.said_error",
-    function_call_filter: "upstream.said_error",
-    network_error: "upstream.failed",
-    abort: "upstream.failed",
-    aborted: "upstream.failed",
-    cancelled: "upstream.failed",
-    timeout: "upstream.timeout",
-    insufficient_system_resource: "upstream.overloaded",
-  } satisfies Record<string, StopReason | FaultCode>),
-);
+/** What upstreams call the end of an answer, in lower case, by what it means. */
+const endings: Readonly<Partial<Record<StopReason | FaultCode, string>>> = {
+  end: "stop end end_turn eos eos_token stop_sequence complete completed",
+  calls: "tool_calls tool_call tool_use function_call",
+  length:
+    "length max_tokens max_output_tokens max_length model_length token_limit time_limit model_context_window_exceeded",
+  pause: "pause pause_turn",
+  filter:
+    "content_filter content_filtered filtered safety image_safety sensitive recitation blocklist prohibited_content spii refusal guardrail_intervened",
+  "upstream.said_error":
+    "error model_error malformed_function_call unexpected_tool_call too_many_tool_calls function_call_filter",
+  "upstream.failed": "network_error abort aborted cancelled",
+  "upstream.timeout": "timeout",
+  "upstream.overloaded": "insufficient_system_resource",
+};
+const meanings = meaningsOf(endings);
 
 /** The finish reasons of the OpenAI API. */
 export const ownStops: ReadonlyMap<unknown, StopReason> = new Map([
@@ -70,7 +35,7 @@ export const ownStops: ReadonlyMap<unknown, StopReason> = new Map([
 /** An end we have no word for is an end all the same. Some say more closely what they mean: `kind: cause`. */
 export function readFinish(reason: string): StopReason | Fault {
   const [kind = "", cause = ""] = reason.toLowerCase().split(/:\s*/);
-  const stop = words.get(cause) ?? words.get(kind) ?? "end";
+  const stop = meanings.get(cause) ?? meanings.get(kind) ?? "end";
   if (isStop(stop)) return stop;
   return new Fault(
     stop,
@@ -373,9 +338,11 @@ export function vendorFieldsIn(
 }
 
 /** The fields of an answer that have a place in our events, or none worth keeping. */
-const answerFields = new Set("id object created model choices usage obfuscation".split(" "));
+export const answerFields = new Set("id object created model choices usage obfuscation".split(" "));
 /** Those of an entry of its choices. */
-const choiceFields = new Set("index delta message text logprobs finish_reason error".split(" "));
+export const choiceFields = new Set(
+  "index delta message text logprobs finish_reason error".split(" "),
+);
 
 /** Fields that only a provider has, which most repeat in every frame: gives those that changed. */
 export class VendorFields {
@@ -408,6 +375,3 @@ function comparable(value: unknown): unknown {
     return value;
   }
 }
-
-export const answerVendorFields = (): VendorFields => new VendorFields(answerFields);
-export const choiceVendorFields = (): VendorFields => new VendorFields(choiceFields);

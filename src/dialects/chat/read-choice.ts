@@ -15,7 +15,7 @@ import { isNothing } from "../shared/plain.ts";
 import {
   addDetails,
   areOwnAnnotations,
-  choiceVendorFields,
+  choiceFields,
   detailsText,
   imageItem,
   imagesIn,
@@ -27,7 +27,7 @@ import {
   reasoningFields,
   reasoningTextIn,
   vendorFieldsIn,
-  type VendorFields,
+  VendorFields,
 } from "./answer-fields.ts";
 import { areNumbered, CallAssembly, callInPart, fragmentOf } from "./assembly.ts";
 
@@ -41,7 +41,7 @@ export class ChoiceReader {
   /** Whether it has emitted anything but its end. */
   hasContent = false;
   isFinished = false;
-  readonly vendorFields: VendorFields = choiceVendorFields();
+  readonly vendorFields = new VendorFields(choiceFields);
   readonly #newId: NewId;
   readonly calls: CallAssembly;
   #images = 0;

@@ -19,7 +19,8 @@ import { FrameRuns, isDelta, type Delta, type Hole } from "../shared/frame-runs.
 import { fieldsOf, filledText, listOf, numberOf } from "../shared/loose.ts";
 import { hasShape } from "../shared/plain.ts";
 import {
-  answerVendorFields,
+  answerFields,
+  VendorFields,
   isOwnUsage,
   readLink,
   readUsage,
@@ -54,7 +55,7 @@ class ChatReader implements EventReader {
   #areFinished = false;
   readonly #links = new Set<string>();
   #waitingLinks: string[] = [];
-  readonly #vendorFields = answerVendorFields();
+  readonly #vendorFields = new VendorFields(answerFields);
   #waitingFields: Fields | undefined;
   #started = false;
   #id: string | undefined;

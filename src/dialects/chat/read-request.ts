@@ -50,8 +50,9 @@ export function readRequest(body: Fields): Turn {
       'must be an array of messages such as {"role":"user","content":"Hi"}',
     );
   if (messages.length === 0) throw invalid("messages", "must hold at least one message");
-  const isStream = optionalFlagAt(body.stream, "stream") === true;
-  const hasLogprobs = optionalFlagAt(body.logprobs, "logprobs") === true;
+  const { stream = false, logprobs = false } = body;
+  const isStream = stream === true || optionalFlagAt(stream, "stream") === true;
+  const hasLogprobs = logprobs !== false && optionalFlagAt(logprobs, "logprobs") === true;
   const options =
     body.stream_options == null
       ? none
@@ -76,7 +77,7 @@ export function readRequest(body: Fields): Turn {
     toolChoice: idle.includes("tool_choice")
       ? undefined
       : readToolChoice(body.tool_choice, oldChoice, repairs.add),
-    format: readFormat(body.response_format),
+    format: body.response_format == null ? undefined : readFormat(body.response_format),
     params: {
       ...(hasLogprobs && { logprobs: 0 }),
       ...params,

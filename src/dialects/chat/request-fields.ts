@@ -14,9 +14,8 @@ import {
 
 const PATH = "response_format";
 
-/** Reads `response_format`. Null is "not set". */
-export function readFormat(raw: unknown): Format | undefined {
-  if (raw === undefined || raw === null) return undefined;
+/** Reads `response_format`. */
+export function readFormat(raw: unknown): Format {
   const format = fieldsAt(raw, PATH, 'an object such as {"type":"json_object"}');
   switch (filledTextAt(format.type, `${PATH}.type`)) {
     case "text":

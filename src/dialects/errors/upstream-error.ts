@@ -1,7 +1,7 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { errorWords, type ErrorWords } from "./error-words.ts";
-import { fieldsOf, listOf, numberOf, filledText } from "../shared/loose.ts";
+import { fieldsOf, filledText, listOf, meaningsOf, numberOf } from "../shared/loose.ts";
 
 const byStatus = {
   401: "upstream.auth",
@@ -88,63 +88,24 @@ export const stopped = (sentence: string): string =>
  * What an error's `code` or `type` says of its cause: the words of the API and
  * its kin, without what only says that it is an error.
  */
-const words: ReadonlyMap<string, StatusFault> = new Map(
-  Object.entries({
-    rate_limit: "upstream.rate_limited",
-    rate_limit_exceeded: "upstream.rate_limited",
-    rate_limited: "upstream.rate_limited",
-    too_many_requests: "upstream.rate_limited",
-    resource_exhausted: "upstream.rate_limited",
-    throttling: "upstream.rate_limited",
-    throttled: "upstream.rate_limited",
-    insufficient_quota: "upstream.quota",
-    insufficient_balance: "upstream.quota",
-    service_quota_exceeded: "upstream.quota",
-    usage_limit_reached: "upstream.quota",
-    billing: "upstream.quota",
-    billing_not_active: "upstream.quota",
-    slow_down: "upstream.overloaded",
-    server_is_overloaded: "upstream.overloaded",
-    overloaded: "upstream.overloaded",
-    unavailable: "upstream.overloaded",
-    service_unavailable: "upstream.overloaded",
-    model_not_ready: "upstream.overloaded",
-    server: "upstream.failed",
-    internal: "upstream.failed",
-    internal_server: "upstream.failed",
-    internal_failure: "upstream.failed",
-    api: "upstream.failed",
-    generation: "upstream.failed",
-    incomplete_generation: "upstream.failed",
-    vector_store_timeout: "upstream.failed",
-    timeout: "upstream.timeout",
-    request_timeout: "upstream.timeout",
-    model_timeout: "upstream.timeout",
-    deadline_exceeded: "upstream.timeout",
-    invalid_api_key: "upstream.auth",
-    authentication: "upstream.auth",
-    unauthenticated: "upstream.auth",
-    unauthorized: "upstream.auth",
-    unrecognized_client: "upstream.auth",
-    permission: "upstream.forbidden",
-    permission_denied: "upstream.forbidden",
-    access_denied: "upstream.forbidden",
-    forbidden: "upstream.forbidden",
-    model_not_found: "upstream.not_found",
-    not_found: "upstream.not_found",
-    resource_not_found: "upstream.not_found",
-    context_length_exceeded: "upstream.refused",
-    invalid_prompt: "upstream.refused",
-    invalid_request: "upstream.refused",
-    invalid_argument: "upstream.refused",
-    bad_request: "upstream.refused",
-    validation: "upstream.refused",
-    bio_policy: "upstream.refused",
-    cyber_policy: "upstream.refused",
-    misalignment_policy_violation: "upstream.refused",
-    data_residency_mismatch: "upstream.refused",
-  } satisfies Record<string, StatusFault>),
-);
+const causes: Readonly<Partial<Record<StatusFault, string>>> = {
+  "upstream.rate_limited":
+    "rate_limit rate_limit_exceeded rate_limited too_many_requests resource_exhausted throttling throttled",
+  "upstream.quota":
+    "insufficient_quota insufficient_balance service_quota_exceeded usage_limit_reached billing billing_not_active",
+  "upstream.overloaded":
+    "slow_down server_is_overloaded overloaded unavailable service_unavailable model_not_ready",
+  "upstream.failed":
+    "server internal internal_server internal_failure api generation incomplete_generation vector_store_timeout",
+  "upstream.timeout": "timeout request_timeout model_timeout deadline_exceeded",
+  "upstream.auth":
+    "invalid_api_key authentication unauthenticated unauthorized unrecognized_client",
+  "upstream.forbidden": "permission permission_denied access_denied forbidden",
+  "upstream.not_found": "model_not_found not_found resource_not_found",
+  "upstream.refused":
+    "context_length_exceeded invalid_prompt invalid_request invalid_argument bad_request validation bio_policy cyber_policy misalignment_policy_violation data_residency_mismatch",
+};
+const causesByWord = meaningsOf(causes);
 
 /**
  * The error that a frame or body of a successful answer turns out to be, if it
@@ -216,7 +177,9 @@ function causeOf(word: string | undefined): StatusFault | undefined {
   if (word === undefined) return undefined;
   const known = plain(word);
   // All of the API's codes about images say that the request has a bad one.
-  return words.get(known) ?? (/(^|_)image(_|$)/.test(known) ? "upstream.refused" : undefined);
+  return (
+    causesByWord.get(known) ?? (/(^|_)image(_|$)/.test(known) ? "upstream.refused" : undefined)
+  );
 }
 
 const plain = (word: string): string =>

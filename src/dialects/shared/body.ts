@@ -47,25 +47,16 @@ export type BodyReader = {
 
 export function bodyReader(): BodyReader {
   const lists = new KnownLists();
-  const short = (text: string, limits: CountLimits): Fields => {
-    const body = readShort(text, lists);
-    checkPieces(body, text.length, limits);
-    return body;
-  };
-  function* long(text: string, limits: CountLimits): Generator<void, Fields> {
+  function* steps(sent: string, limits = defaultCounts): Generator<void, Fields> {
+    const text = withoutMark(sent);
+    if (isSurelySmall(text, limits)) return readShort(text, lists, limits);
     const body = yield* readLong(text, lists, limits);
     checkPieces(body, text.length, limits);
     return body;
   }
-  function* steps(sent: string, limits = defaultCounts): Generator<void, Fields> {
-    const text = withoutMark(sent);
-    return isSurelySmall(text, limits) ? short(text, limits) : yield* long(text, limits);
-  }
   const read = (sent: string, limits = defaultCounts): Fields => {
-    const text = withoutMark(sent);
-    if (isSurelySmall(text, limits)) return short(text, limits);
-    const all = long(text, limits);
-    for (;;) {
+    if (isSurelySmall(sent, limits)) return readShort(withoutMark(sent), lists, limits);
+    for (const all = steps(sent, limits); ;) {
       const step = all.next();
       if (step.done === true) return step.value;
     }
@@ -77,13 +68,15 @@ export function bodyReader(): BodyReader {
 const withoutMark = (text: string): string =>
   text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 
-function readShort(text: string, lists: KnownLists): Fields {
-  const recalled = text.length < SHORTEST ? undefined : lists.recall(text);
-  if (recalled !== undefined) return recalled;
-  const body = parse(text);
-  if (text.length >= SHORTEST && Array.isArray(body.tools))
-    lists.learn(text, body.tools, ownTools(text));
-  keepSource(body, { text });
+function readShort(text: string, lists: KnownLists, limits: CountLimits): Fields {
+  const isKept = text.length >= SHORTEST;
+  let body = isKept ? lists.recall(text) : undefined;
+  if (body === undefined) {
+    body = parse(text);
+    if (isKept && Array.isArray(body.tools)) lists.learn(text, body.tools, ownTools(text));
+    keepSource(body, { text });
+  }
+  checkPieces(body, text.length, limits);
   return body;
 }
 

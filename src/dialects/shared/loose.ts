@@ -24,6 +24,16 @@ export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 
+/** Finds a meaning by one of the words for it, from lists of words by meaning. */
+export const meaningsOf = <Meaning extends string>(
+  words: Readonly<Partial<Record<Meaning, string>>>,
+): ReadonlyMap<string, Meaning> =>
+  new Map(
+    (Object.entries(words) as [Meaning, string][]).flatMap(([meaning, list]) =>
+      list.split(" ").map((word) => [word, meaning] as const),
+    ),
+  );
+
 /** Text that says something: `""` is how many upstreams write "none". */
 export const filledText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;

@@ -138,18 +138,17 @@ const reach = (value: unknown, at: readonly PropertyKey[]): unknown =>
 /** It goes into headers and logs, where a book does not belong. */
 const LONGEST = 512;
 
-const name = z
-  .string({ error: "must be a string: the name of a model" })
-  .max(LONGEST, { error: `must be ${LONGEST} characters at most` });
-
 /** The model that a request names. */
 export function readModel(model: unknown): string {
-  if (model !== undefined && model !== null && model !== "") return shaped(name, model, "model");
-  throw new Fault(
-    "request.missing_model",
-    "No `model` is named; `GET /v1/models` lists those there are.",
-    { param: "model" },
-  );
+  if (model === undefined || model === null || model === "")
+    throw new Fault(
+      "request.missing_model",
+      "No `model` is named; `GET /v1/models` lists those there are.",
+      { param: "model" },
+    );
+  if (typeof model !== "string") throw invalid("model", "must be a string: the name of a model");
+  if (model.length > LONGEST) throw invalid("model", `must be ${LONGEST} characters at most`);
+  return model;
 }
 
 /** Records that a reader understood something though its dialect says it otherwise. */

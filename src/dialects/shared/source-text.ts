@@ -65,26 +65,31 @@ export function forwardChanges(body: Fields, { model, stream, profile }: Forward
 
 /** All else stays as it is, byte for byte. Of a key that is there twice, both are set. */
 export function withFields(body: Fields, { text, tools }: SourceText, changes: Fields): string {
-  const keys = Object.keys(changes);
   let written = "";
+  let added = "";
   let copied = 0;
-  const more = keys.filter((key) => !Object.hasOwn(body, key));
-  let member = more.length === keys.length ? undefined : firstMember(text, 0, tools);
+  let isSet = false;
+  for (const key in changes)
+    if (Object.hasOwn(body, key)) isSet = true;
+    else added += `,${JSON.stringify(key)}:${JSON.stringify(changes[key])}`;
+  let member = isSet ? firstMember(text, 0, tools) : undefined;
   for (; member !== undefined; member = nextMember(text, member.end, tools)) {
     const { key, from, end } = member;
     if (!Object.hasOwn(changes, key)) continue;
     written += text.slice(copied, from) + JSON.stringify(changes[key]);
     copied = end;
     // A search is faster than a walk, and most often `model` comes first.
-    if (!mayFollow(text, end, keys)) break;
+    if (!mayFollow(text, end, changes)) break;
   }
-  if (more.length === 0) return written + text.slice(copied);
-  const added = more.map((key) => `${JSON.stringify(key)}:${JSON.stringify(changes[key])}`);
+  if (added === "") return written + text.slice(copied);
   const closing = text.lastIndexOf("}");
-  const comma = Object.keys(body).length === 0 ? "" : ",";
-  return `${written}${text.slice(copied, closing)}${comma}${added.join(",")}${text.slice(closing)}`;
+  const more = Object.keys(body).length === 0 ? added.slice(1) : added;
+  return written + text.slice(copied, closing) + more + text.slice(closing);
 }
 
-/** Whether one of these keys may stand behind a place; an escape may spell any of them. */
-const mayFollow = (text: string, from: number, keys: readonly string[]): boolean =>
-  text.includes("\\u", from) || keys.some((key) => text.includes(`"${key}"`, from));
+/** Whether a key of the changes may stand behind a place; an escape may spell any of them. */
+function mayFollow(text: string, from: number, changes: Fields): boolean {
+  if (text.includes("\\u", from)) return true;
+  for (const key in changes) if (text.includes(`"${key}"`, from)) return true;
+  return false;
+}
