@@ -13,5 +13,5 @@ export {
   sendConsoleJson,
   type ConsoleRequest,
   type ConsoleRoute,
-} from "./observe/console/route.ts";
+} from "./observe/console/console.ts";
 export { sumMetrics } from "./observe/registry.ts";

@@ -4,91 +4,62 @@ import { Family, type Series } from "./registry.ts";
 const CALLS = [0, 1, 2, 4, 8, 16, 32, 64];
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-const counter = (labels: string, help: string): Family => new Family("counter", help, labels);
-const histogram = (labels: string, help: string, buckets: readonly number[]): Family =>
-  new Family("histogram", help, labels, buckets);
+/** Buckets of histograms. All else are counters, but for the gauge of turns under way. */
+const buckets: Readonly<Record<string, readonly number[]>> = {
+  patchbay_tool_calls_per_turn: CALLS,
+  patchbay_turn_seconds: SECONDS,
+  patchbay_first_event_seconds: SECONDS,
+};
 
-/** Every number there is, by its name. */
-const newFamilies = () => ({
-  patchbay_turns_total: counter("door upstream outcome", "Turns by door, upstream and outcome."),
-  patchbay_refusals_total: counter("fault", "Requests that never became a turn, by fault."),
-  patchbay_fallbacks_total: counter(
-    "from fault",
-    "Turns moved on to the next upstream of a chain.",
-  ),
-  patchbay_tools_total: counter("verdict kind", "Declared tools by verdict and kind."),
-  tool_call_count_total: counter(
-    "door upstream stop_after_tools_mode",
-    "Tool calls given to clients.",
-  ),
-  tool_call_truncated_total: counter(
-    "door upstream stop_after_tools_mode",
-    "Turns whose tool calls a cap or a stop cut short.",
-  ),
-  patchbay_tool_calls_withheld_total: counter(
-    "door upstream",
-    "Tool calls seen and not given: for a cap or a stop, or not allowed by the request.",
-  ),
-  patchbay_tool_calls_repeated_total: counter(
-    "door upstream",
-    "Tool calls left out since they repeat an earlier one.",
-  ),
-  patchbay_tool_calls_per_turn: histogram("door upstream", "Tool calls given in a turn.", CALLS),
-  patchbay_disclosure_tokens_saved_total: counter(
-    "upstream",
-    "Tokens of tool definitions that were not sent, at four bytes a token.",
-  ),
-  patchbay_disclosure_openings_total: counter(
-    "upstream",
-    "Sections of folded tools that models opened.",
-  ),
-  wink_tools_injected_total: counter(
-    "upstream",
-    "Tools that opening a section added to a conversation under way.",
-  ),
-  wink_disclosure_dynamic_total: counter("upstream", "Readings that opened sections of tools."),
-  patchbay_disclosure_rounds_total: counter(
-    "upstream",
-    "Upstream calls that answered questions about folded tools and nothing else.",
-  ),
-  patchbay_disclosure_misses_total: counter(
-    "upstream",
-    "Readings and calls of folded tools that are not there, or whose arguments did not fit.",
-  ),
-  patchbay_tokens_total: counter(
-    "upstream direction",
-    "Tokens as upstreams counted them, or else estimated.",
-  ),
-  patchbay_cost_total: counter(
-    "model",
-    "What turns cost by the configured prices, by the name of the price.",
-  ),
-  patchbay_turn_seconds: histogram(
-    "door upstream",
-    "From request to the end of the answer.",
-    SECONDS,
-  ),
-  patchbay_first_event_seconds: histogram(
-    "door upstream",
-    "From request to the upstream's first event.",
-    SECONDS,
-  ),
-  patchbay_child_events_total: counter(
-    "upstream event",
-    "What happened to child processes, and what they said that was dropped.",
-  ),
-  patchbay_store_events_total: counter(
-    "event",
-    "That the store could not be used, could again, or did not store a turn.",
-  ),
-  patchbay_event_loop_blocked_total: counter(
-    "work",
-    "Pieces of work on one request that held the event loop longer than `server.block_budget_ms`.",
-  ),
-  patchbay_event_loop_blocked_seconds_total: counter("work", "How long that work took."),
-  patchbay_turns_running: new Family("gauge", "Turns under way."),
-});
-type Families = ReturnType<typeof newFamilies>;
+/** Every number there is: the names of its labels, and what it counts. */
+const contents = {
+  patchbay_turns_total: "door upstream outcome: Turns by door, upstream and outcome.",
+  patchbay_refusals_total: "fault: Requests that never became a turn, by fault.",
+  patchbay_fallbacks_total: "from fault: Turns moved on to the next upstream of a chain.",
+  patchbay_tools_total: "verdict kind: Declared tools by verdict and kind.",
+  tool_call_count_total: "door upstream stop_after_tools_mode: Tool calls given to clients.",
+  tool_call_truncated_total:
+    "door upstream stop_after_tools_mode: Turns whose tool calls a cap or a stop cut short.",
+  patchbay_tool_calls_withheld_total:
+    "door upstream: Tool calls seen and not given: for a cap or a stop, or not allowed by the request.",
+  patchbay_tool_calls_repeated_total:
+    "door upstream: Tool calls left out since they repeat an earlier one.",
+  patchbay_tool_calls_per_turn: "door upstream: Tool calls given in a turn.",
+  patchbay_disclosure_tokens_saved_total:
+    "upstream: Tokens of tool definitions that were not sent, at four bytes a token.",
+  patchbay_disclosure_openings_total: "upstream: Sections of folded tools that models opened.",
+  wink_tools_injected_total:
+    "upstream: Tools that opening a section added to a conversation under way.",
+  wink_disclosure_dynamic_total: "upstream: Readings that opened sections of tools.",
+  patchbay_disclosure_rounds_total:
+    "upstream: Upstream calls that answered questions about folded tools and nothing else.",
+  patchbay_disclosure_misses_total:
+    "upstream: Readings and calls of folded tools that are not there, or whose arguments did not fit.",
+  patchbay_tokens_total: "upstream direction: Tokens as upstreams counted them, or else estimated.",
+  patchbay_cost_total: "model: What turns cost by the configured prices, by the name of the price.",
+  patchbay_turn_seconds: "door upstream: From request to the end of the answer.",
+  patchbay_first_event_seconds: "door upstream: From request to the upstream's first event.",
+  patchbay_child_events_total:
+    "upstream event: What happened to child processes, and what they said that was dropped.",
+  patchbay_store_events_total:
+    "event: That the store could not be used, could again, or did not store a turn.",
+  patchbay_event_loop_blocked_total:
+    "work: Pieces of work on one request that held the event loop longer than `server.block_budget_ms`.",
+  patchbay_event_loop_blocked_seconds_total: "work: How long that work took.",
+  patchbay_turns_running: ": Turns under way.",
+} as const;
+
+type Families = Readonly<Record<keyof typeof contents, Family>>;
+
+const newFamilies = (): Families =>
+  Object.fromEntries(
+    Object.entries(contents).map(([name, content]) => {
+      const [labels = "", ...help] = content.split(": ");
+      const type =
+        name in buckets ? "histogram" : name === "patchbay_turns_running" ? "gauge" : "counter";
+      return [name, new Family(type, help.join(": "), labels, buckets[name])];
+    }),
+  ) as Families;
 
 /** How many bytes of JSON are about a token. */
 const TOKEN_BYTES = 4;

@@ -2,10 +2,7 @@ import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { ByteBudget } from "../../gateway/http/budget.ts";
-import { type ConsoleOptions, openConsole } from "../../observe/console/console.ts";
-import { recordingRoutes } from "../../observe/console/recording-routes.ts";
-import { type ConsoleRoute, serveConsole } from "../../observe/console/route.ts";
-import type { Report } from "../../observe/happening.ts";
+import { type Console, type ConsoleOptions, openConsole } from "../../observe/console/console.ts";
 import { LOCAL_TENANT } from "../../turn/tenant.ts";
 import { version } from "../../upstreams/version.ts";
 import type { Environment } from "../config/env.ts";
@@ -24,7 +21,8 @@ import {
   writeEntry,
 } from "./files.ts";
 
-type Operated = Pick<ControlOptions, "env" | "report"> & {
+type Operated = Pick<ConsoleOptions, "report" | "rejected" | "routes"> & {
+  readonly env: Environment;
   /** Where clients reach it. */
   readonly url: string;
   /** What its configuration was read from. */
@@ -36,23 +34,19 @@ type Operated = Pick<ControlOptions, "env" | "report"> & {
   readonly workers?: number | undefined;
   /** The agent that it was started for. */
   readonly agent?: string | undefined;
-  readonly rejected?: ConsoleOptions["rejected"];
-  /** What else can be asked of it. */
-  readonly routes?: readonly ConsoleRoute[] | undefined;
 };
 
 /** Opens the console of a gateway on a private socket. */
 export async function operate(
   gateway: RecordedGateway,
-  { url, files, keys, group, workers, agent, env, report, rejected, routes: more = [] }: Operated,
+  { url, files, keys, group, workers, agent, env, ...others }: Operated,
 ): Promise<Control> {
   const startedAt = Date.now();
   const details = { pid: process.pid, url, startedAt, files: [...files], keys: { ...keys } };
-  const recording = () => ({ ...gateway.recorder.state() });
-  const opened = openConsole(gateway, { details, clock: systemClock, recording, rejected });
-  const routes = [...opened.routes, ...recordingRoutes(gateway.recorder), ...more];
+  const { recorder } = gateway;
+  const opened = openConsole(gateway, { ...others, details, clock: systemClock, recorder });
   const entry = { url, startedAt, group, workers, agent };
-  const control = await openControl({ routes, env, report, details: entry });
+  const control = await openControl({ serve: opened.serve, env, details: entry });
   return {
     problem: control.problem,
     close() {
@@ -62,10 +56,8 @@ export async function operate(
   };
 }
 
-export type ControlOptions = {
-  readonly routes: readonly ConsoleRoute[];
+type ControlOptions = Pick<Console, "serve"> & {
   readonly env: Environment;
-  readonly report: Report;
   readonly details: Pick<ControlEntry, "url" | "startedAt" | "group" | "workers" | "agent">;
 };
 
@@ -101,7 +93,7 @@ const BODY_BYTES = 1024 * 1024;
 async function listen(
   folder: string,
   name: string,
-  { routes, report, details }: ControlOptions,
+  { serve: answer, details }: ControlOptions,
 ): Promise<Control | string> {
   const socket = socketPath(folder, name);
   const budget = new ByteBudget(4 * BODY_BYTES);
@@ -112,7 +104,7 @@ async function listen(
       systemClock,
       (fault, body = "") => {
         if (fault !== null) response.writeHead(fault.status).end();
-        else void serveConsole(routes, exchangeOf(request, response, body), report);
+        else void answer(exchangeOf(request, response, body));
       },
     );
   const server = createServer(serve);

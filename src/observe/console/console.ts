@@ -1,40 +1,62 @@
+/** The routes that only operators reach, on the private socket of a gateway. They tell no content and no secrets. */
+
+import { z } from "zod";
+import type { PathParams } from "../../dialects/dialect.ts";
+import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { Exchange } from "../../gateway/http/exchange.ts";
+import { matchPath } from "../../gateway/http/route-table.ts";
+import { toFault } from "../../gateway/http/to-fault.ts";
 import { turnRow } from "../../gateway/run/prices.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { version } from "../../upstreams/version.ts";
+import type { Report } from "../happening.ts";
+import type { BundleRecorder } from "../recording/recorder.ts";
 import { Feed } from "./feed.ts";
-import { Notices } from "./notices.ts";
-import { sendConsoleJson, type ConsoleRequest, type ConsoleRoute } from "./route.ts";
-import { recentProblems, storeAbsence } from "./recent-problems.ts";
+import { Notices, recentProblems, storeAbsence } from "./notices.ts";
 import type { Status } from "./wire.ts";
 
-/** What the host knows of the process that runs the gateway. */
-export type ProcessDetails = Pick<Status, "pid" | "url" | "startedAt" | "files" | "keys">;
+export type ConsoleRequest = {
+  readonly exchange: Exchange;
+  /** What the names in its path stood for. */
+  readonly params: PathParams;
+};
 
-/** What operators can ask of a running gateway. It holds no content and no secrets. */
+/** One thing that can be asked of a running gateway. Its answer is described in `wire.ts`. */
+export type ConsoleRoute = {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** `{name}` stands for a part of the path. */
+  readonly path: string;
+  /** Its faults are answered as errors. */
+  readonly serve: (request: ConsoleRequest) => void | Promise<void>;
+};
+
+/** What can be asked of a running gateway. */
 export type Console = {
-  readonly routes: readonly ConsoleRoute[];
+  readonly serve: (exchange: Exchange) => Promise<void>;
   readonly close: () => void;
 };
 
 export type ConsoleOptions = {
-  readonly details: ProcessDetails;
+  /** What the host knows of the process that runs the gateway. */
+  readonly details: Pick<Status, "pid" | "url" | "startedAt" | "files" | "keys">;
   readonly clock: Clock;
-  /** What is recorded just now; not given where nothing can be. */
-  readonly recording?: (() => NonNullable<Status["recording"]>) | undefined;
+  readonly report: Report;
+  readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
   /** The changed configuration file that cannot be used, if there is one. */
   readonly rejected?: (() => Status["rejected"]) | undefined;
+  /** What else can be asked. */
+  readonly routes?: readonly ConsoleRoute[] | undefined;
 };
 
 export function openConsole(
   gateway: Gateway,
-  { details, clock, recording, rejected }: ConsoleOptions,
+  { details, clock, report, recorder, rejected, routes: more = [] }: ConsoleOptions,
 ): Console {
   const notices = new Notices(() => clock.date());
   const feed = new Feed({ gateway, notices, clock });
-  const close = gateway.subscribe(notices.hear);
-
   const status = async (): Promise<Status> => {
     const { upstreams, models, store, ...others } = await gateway.status();
     return {
@@ -46,7 +68,7 @@ export function openConsole(
       store: { ...store, ...storeAbsence(notices) },
       ...others,
       rejected: rejected?.(),
-      recording: recording?.(),
+      recording: { ...recorder.state() },
       kept: gateway.recent.count,
       turns: gateway.recent.last,
       watchers: feed.watchers,
@@ -61,8 +83,42 @@ export function openConsole(
     },
     { method: "GET", path: "/feed", serve: ({ exchange }) => feed.serve(exchange) },
     { method: "GET", path: "/turns/{id}", serve: (request) => serveTurn(gateway, request) },
+    ...recordingRoutes(recorder),
+    ...more,
   ];
-  return { routes, close };
+  return {
+    serve: (exchange) => serve(routes, exchange, report),
+    close: gateway.subscribe(notices.hear),
+  };
+}
+
+export function sendConsoleJson({ reply }: Exchange, status: number, body: unknown): void {
+  reply.head(status, {
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+  });
+  reply.end(`${JSON.stringify(body)}\n`);
+}
+
+/** Answers a request by the first route that fits. */
+async function serve(
+  routes: readonly ConsoleRoute[],
+  exchange: Exchange,
+  report: Report,
+): Promise<void> {
+  try {
+    const { method, path } = exchange;
+    const wanted = method === "HEAD" ? "GET" : method;
+    for (const route of routes) {
+      const params = route.method === wanted ? matchPath(route.path, path) : undefined;
+      if (params !== undefined) return await route.serve({ exchange, params });
+    }
+    const list = routes.map((route) => `${route.method} ${route.path}`).join(", ");
+    throw new Fault("request.route", `There is no ${method} ${path} here; there are ${list}.`);
+  } catch (error) {
+    const fault = toFault(error, report, undefined);
+    sendConsoleJson(exchange, fault.status, faultBody(fault));
+  }
 }
 
 /** All that is known of one turn, running or over. */
@@ -78,4 +134,44 @@ async function serveTurn(gateway: Gateway, { exchange, params }: ConsoleRequest)
   const plan = found?.type === "turn" ? await gateway.findPlan(found.tenant, id) : undefined;
   const turn = found === undefined ? undefined : turnRow(found, gateway.priceOf);
   sendConsoleJson(exchange, 200, { turn, running, plan });
+}
+
+const orderSchema = z.object({
+  mode: z.enum(["off", "failures", "all"]),
+  /** Milliseconds after which what is configured holds again. */
+  for_ms: z.number().positive().optional(),
+});
+
+/** The switch of the recorder: what is configured holds again when an order ends or is taken back. */
+function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
+  const path = "/recording";
+  const tell = ({ exchange }: ConsoleRequest): void =>
+    sendConsoleJson(exchange, 200, { object: "recording", ...recorder.state() });
+  return [
+    { method: "GET", path, serve: tell },
+    {
+      method: "POST",
+      path,
+      serve(request) {
+        const order = orderSchema.safeParse(jsonOf(request.exchange.body));
+        if (!order.success)
+          throw new Fault(
+            "request.invalid",
+            "Send `mode` (`off`, `failures` or `all`) and, where it is to end by itself, `for_ms`.",
+          );
+        recorder.order({ mode: order.data.mode, forMs: order.data.for_ms });
+        tell(request);
+      },
+    },
+    {
+      method: "DELETE",
+      path,
+      async serve(request) {
+        recorder.order(undefined);
+        // Turns that are over may still be on their way to the disk, and are counted when they are there.
+        await recorder.settled();
+        tell(request);
+      },
+    },
+  ];
 }

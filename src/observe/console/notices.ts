@@ -1,6 +1,10 @@
-import type { Happening, HappeningType } from "../happening.ts";
+/** What happened to the gateway and not to one turn alone, and what has gone wrong lately. */
 
-/** Something that happened to the gateway and not to one turn alone. */
+import { reasonWords } from "../../turn/failure-reason.ts";
+import type { Happening, HappeningType, StoreNotice } from "../happening.ts";
+import type { RecentTurns } from "../recent-turns.ts";
+import type { Status } from "./wire.ts";
+
 export type Notice = { readonly at: number; readonly happening: Happening };
 
 const MOST = 200;
@@ -18,19 +22,15 @@ const types = [
 export class Notices {
   readonly #date: () => number;
   readonly #kept: Notice[] = [];
-  #last = 0;
+  last = 0;
 
   constructor(date: () => number) {
     this.#date = date;
   }
 
-  get last(): number {
-    return this.#last;
-  }
-
   readonly hear = Object.assign(
     (happening: Happening): void => {
-      this.#last++;
+      this.last++;
       this.#kept.push({ at: this.#date(), happening });
       if (this.#kept.length > MOST) this.#kept.shift();
     },
@@ -39,7 +39,74 @@ export class Notices {
 
   /** Those behind the one of this number. */
   since(number: number): readonly Notice[] {
-    const first = this.#last - this.#kept.length + 1;
+    const first = this.last - this.#kept.length + 1;
     return this.#kept.slice(Math.max(0, number + 1 - first));
   }
+}
+
+/** Older problems are not shown. */
+const LATELY_MS = 10 * 60_000;
+const LOOKED_AT = 200;
+
+type Wrong = Status["wrong"][number];
+
+/** What has gone wrong in the last minutes: by upstream and fault, with how often, the latest last. */
+export function recentProblems(
+  recent: Pick<RecentTurns, "since" | "last">,
+  notices: Pick<Notices, "since">,
+  now: number,
+): Wrong[] {
+  const since = now - LATELY_MS;
+  const noticed = notices.since(0).filter(({ at }) => at >= since);
+  const wrong: Wrong[] = noticed.flatMap((notice) => wrongIn(notice) ?? []);
+  const failed = new Map<string, Wrong & { readonly count: number }>();
+  for (const turn of recent.since(Math.max(0, recent.last - LOOKED_AT)).turns) {
+    if (turn.type !== "turn" || turn.outcome !== "failed" || turn.at < since) continue;
+    const fault = turn.fault ?? "failed";
+    // What a client asked wrongly is the client's to mend.
+    if (!/^(?:upstream|gateway|store)\./.test(fault)) continue;
+    const reason = turn.attempts.at(-1)?.reason;
+    const words = reasonWords(reason);
+    const key = `${turn.upstream} ${fault} ${words}`;
+    const count = (failed.get(key)?.count ?? 0) + 1;
+    const what = `${fault}${words === "" ? "" : ` (${words})`}`;
+    const why = reason?.message === undefined ? "" : `: ${reason.message}`;
+    const problem = `${count} ${count === 1 ? "turn" : "turns"} failed with ${what}${why}`;
+    failed.set(key, { at: turn.at, about: turn.upstream, problem, count });
+  }
+  for (const { at, about, problem } of failed.values()) wrong.push({ at, about, problem });
+  return wrong.toSorted((a, b) => a.at - b.at);
+}
+
+function wrongIn({ at, happening }: Notice): Wrong | undefined {
+  switch (happening.type) {
+    case "unwritable":
+      return { at, about: happening.setting, problem: `${happening.path} ${happening.problem}` };
+    case "trouble": {
+      const problem = `an error of its own (${happening.error}); its log has more`;
+      return { at, about: "gateway", problem };
+    }
+    case "store":
+      // The state of the store itself says whether it is away.
+      return happening.event === "available" || happening.event === "unavailable"
+        ? undefined
+        : { at, about: "store", problem: happening.problem ?? happening.event };
+    default:
+      return undefined;
+  }
+}
+
+/** When the store was last away, and when it was back; its problem is told apart from that. */
+export function storeAbsence(
+  notices: Pick<Notices, "since">,
+): Pick<Status["store"], "awayAt" | "backAt"> {
+  const kept = notices.since(0);
+  const latest = (event: StoreNotice["event"], before = kept.length): number =>
+    kept.findLastIndex(
+      ({ happening }, at) => at < before && happening.type === "store" && happening.event === event,
+    );
+  const back = latest("available");
+  const away = latest("unavailable");
+  if (away > back) return { awayAt: kept[away]?.at };
+  return { awayAt: kept[latest("unavailable", back)]?.at, backAt: kept[back]?.at };
 }
