@@ -3,11 +3,12 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import { MemoryStore } from "../../src/history/memory.ts";
+import { MemoryLog } from "../../src/history/memory-log.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 import type { Clock } from "../../src/turn/clock.ts";
 import type { Campaign } from "../campaign.ts";
 import { changes, mutated } from "../mutate.ts";
+import { listKey } from "../../src/history/log.ts";
 
 const item = {
   type: "message",
@@ -30,7 +31,7 @@ const hasty: Clock = {
 
 /** Rows as another version, or a damaged disk, may have left them: what continues them is refused or answered. */
 export function rows(): Campaign {
-  const store = new MemoryStore(systemClock);
+  const store = new MemoryLog(systemClock);
   const platform = { ...nodePlatform(), clock: hasty };
   const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
     ...platform,
@@ -66,13 +67,12 @@ export function rows(): Campaign {
               json: JSON.stringify(one ?? null),
             }));
             const json = JSON.stringify(mutated(record, ofRecord));
-            await store.saveTurn({
+            await store.append({
               tenant: LOCAL_TENANT,
               at: Date.now(),
               answerId: "resp_1",
               items: stored,
               response: { input: stored, json },
-              seals: [],
             });
             const model = "demo/demo";
             await ask("/v1/responses", { model, input: "On", previous_response_id: "resp_1" });
@@ -101,11 +101,11 @@ export function rows(): Campaign {
             );
             const piece = JSON.stringify(Array.isArray(events) ? events.join("\n\n") : events);
             const response = { input: [], json: JSON.stringify(mutated(own, ofRecord) ?? null) };
-            const turn = { tenant: LOCAL_TENANT, at: 0, answerId: id, seals: [] };
-            await store.saveTurn({ ...turn, items: [], response });
+            const turn = { tenant: LOCAL_TENANT, at: 0, answerId: id, items: [] };
+            await store.append({ ...turn, response });
             // A piece may be cut off, or be no text.
             for (const [at, json] of [piece ?? "null", (piece ?? "").slice(0, cut)].entries())
-              await store.saveTurn({ ...turn, items: [{ id: `stream:${id}:${at}`, json }] });
+              await store.append({ ...turn, notes: [{ id: `stream:${id}:${at}`, json }] });
             await ask(`/v1/responses/${id}?stream=true`);
             await ask(`/v1/responses/${id}/cancel`, {});
             await ask(`/v1/responses/${id}`);
@@ -127,10 +127,9 @@ export function rows(): Campaign {
             }));
             const json = JSON.stringify(mutated({ metadata: {}, model: "m" }, ofHead) ?? null);
             const tenant = LOCAL_TENANT;
-            const { conversations } = store;
             for (const kind of ["conv", "chatcmpl"]) {
               const id = `${kind}_${++rows}`.replace("chatcmpl_", "chatcmpl-");
-              await conversations.createConversation({ tenant, id, json, items: stored });
+              await store.create({ tenant, id, json, items: stored });
               const path =
                 kind === "conv" ? `/v1/conversations/${id}` : `/v1/chat/completions/${id}`;
               await ask(path);
@@ -138,7 +137,7 @@ export function rows(): Campaign {
               const body = { model: "demo/demo", input: "On", conversation: id };
               if (kind === "conv") await ask("/v1/responses", body);
               else await ask("/v1/chat/completions");
-              await conversations.deleteConversation(tenant, id);
+              await store.drop(listKey(tenant, id));
             }
           },
         ),

@@ -6,9 +6,9 @@ import { until } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import type { Fields } from "../turn/turn.ts";
-import { MemoryStore } from "../history/memory.ts";
+import { MemoryLog } from "../history/memory-log.ts";
 import { noStore } from "../history/none.ts";
-import type { Retention, Store } from "../history/store.ts";
+import type { Log, Retention } from "../history/log.ts";
 import {
   authorize,
   foreignHostOf,
@@ -252,13 +252,13 @@ const CLOCK_SET =
 function openStore(
   config: Config["store"],
   { clock, report, runtime }: Pick<Platform, "clock" | "report" | "runtime">,
-): Store {
+): Log {
   if (config.kind === "off") return noStore;
   const retention: Retention = {
     maxBytes: config.max_bytes ?? defaultBytes[config.kind],
     maxAgeMs: (config.max_age_days ?? DEFAULT_DAYS) * DAY_MS,
   };
-  if (config.kind === "memory") return new MemoryStore(clock, retention);
+  if (config.kind === "memory") return new MemoryLog(clock, retention);
   if (runtime.openStore === undefined)
     throw new Fault(
       "config.invalid",

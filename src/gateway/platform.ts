@@ -8,9 +8,9 @@ import type { SignRequest } from "../upstreams/http/http.ts";
 import type { Upstream } from "../upstreams/upstream.ts";
 import type { CodexOptions } from "../upstreams/codex/codex.ts";
 import type { Connect } from "../upstreams/http/transport.ts";
-import type { StoreOptions } from "../history/database-store.ts";
+import type { LogOptions } from "../history/sql-log.ts";
 import type { DatabaseConfig } from "../history/open-database.ts";
-import type { Store } from "../history/store.ts";
+import type { Log } from "../history/log.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { schemaProblems } from "./config-problems.ts";
 import type { Clock, NewId } from "../turn/clock.ts";
@@ -116,5 +116,5 @@ export type Runtime = {
   /** Runs Codex; undefined if the runtime starts no processes. */
   readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
   /** Opens a store in a database; undefined if the runtime has neither files nor sockets. */
-  readonly openStore?: ((config: DatabaseConfig, options: StoreOptions) => Store) | undefined;
+  readonly openStore?: ((config: DatabaseConfig, options: LogOptions) => Log) | undefined;
 };

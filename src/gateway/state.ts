@@ -1,5 +1,5 @@
 import type { BodyReader } from "../dialects/shared/body.ts";
-import type { Store } from "../history/store.ts";
+import type { Log } from "../history/log.ts";
 import type { Bus } from "../observe/bus.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { RecentTurns } from "../observe/recent-turns.ts";
@@ -51,7 +51,7 @@ export type GatewayState = OpenPlatform & {
   /** Bounds the memory of the requests of turns under way. */
   readonly memory: ByteBudget;
   readonly limits: TenantLimits;
-  readonly store: Store;
+  readonly store: Log;
   /** Seals data that clients keep for the gateway. */
   readonly seals: SealBox;
   readonly background: BackgroundRuns;

@@ -1,7 +1,7 @@
 /** Items whose ids were made together are one row: a request may bring its whole history, a row for each of which would cost more than all else. */
 
 import { madeId } from "../turn/item-ids.ts";
-import type { StoredItem } from "./store.ts";
+import type { StoredItem } from "./log.ts";
 
 type Row = Pick<StoredItem, "id" | "json">;
 
@@ -74,11 +74,9 @@ export function itemIn(rows: ReadonlyMap<string, Row>, id: string): string | und
   return undefined;
 }
 
-/** The second is that of a row from before rows had so many items at most. */
 function groupRowIds(id: string): readonly string[] {
   const key = rowKey(id);
-  const group = madeId(id)?.group;
-  return key === undefined || group === undefined ? [] : [MARK + key, MARK + group];
+  return key === undefined ? [] : [MARK + key];
 }
 
 /** The id of an item of a group, which its JSON begins with. */

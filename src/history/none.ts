@@ -1,39 +1,36 @@
-import type { Store } from "./store.ts";
+import type { Log } from "./log.ts";
 
 const done = Promise.resolve();
+const no = (): Promise<false> => Promise.resolve(false);
+const nothing = (): Promise<undefined> => Promise.resolve(undefined);
+const noItems = (): ReturnType<Log["findItems"]> =>
+  Promise.resolve({ type: "found", items: new Map() });
 const secrets = new Map<string, string>();
 
-/** A store that keeps nothing, for `store: off`. What all requests share lives as long as the process. */
-export const noStore: Store = {
+/** A log that keeps nothing, for `store: off`. Secrets live as long as the process. */
+export const noStore: Log = {
   start() {},
   trouble: () => undefined,
-  saveTurn: () => undefined,
-  findItems: () => Promise.resolve({ type: "found", items: new Map() }),
-  findPlan: () => Promise.resolve(undefined),
-  findSealOwners: () => Promise.resolve(new Map()),
-  findResponse: () => Promise.resolve(undefined),
-  findHead: () => Promise.resolve(undefined),
-  findInput: () => Promise.resolve([]),
-  loadChain: (_, id) => Promise.resolve({ type: "missing", id }),
-  listInput: () => Promise.resolve({ type: "missing" }),
-  deleteResponse: () => Promise.resolve(false),
+  append: () => undefined,
+  create: () => done,
+  head: nothing,
+  entry: nothing,
+  input: () => Promise.resolve([]),
+  load: ({ id }) => Promise.resolve({ type: "missing", id }),
+  page: () => Promise.resolve({ type: "missing" }),
+  item: nothing,
+  findItems: noItems,
+  findNotes: noItems,
+  lists: () => Promise.resolve({ type: "found", list: [], isWhole: true }),
+  setHead: no,
+  extend: no,
+  drop: no,
+  dropItem: no,
   sumUsage: () => Promise.resolve([]),
-  conversations: {
-    createConversation: () => done,
-    findConversation: () => Promise.resolve(undefined),
-    updateConversation: () => Promise.resolve(false),
-    deleteConversation: () => Promise.resolve(false),
-    listConversations: () => Promise.resolve({ type: "found", list: [], isWhole: true }),
-    addConversationItems: () => Promise.resolve(false),
-    loadConversation: () => Promise.resolve({ type: "missing" }),
-    listItems: () => Promise.resolve({ type: "missing" }),
-    findItem: () => Promise.resolve(undefined),
-    deleteConversationItem: () => Promise.resolve(false),
-  },
   leases: {
     take: () => Promise.resolve(true),
     renew: () => Promise.resolve("held"),
-    isHeld: () => Promise.resolve(false),
+    isHeld: no,
     askToStop: () => done,
     release: () => done,
   },

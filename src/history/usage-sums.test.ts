@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { UsageEntry } from "./store.ts";
+import type { UsageEntry } from "./log.ts";
 import { HOUR_MS, usageSums, type UsageSums } from "./usage-sums.ts";
 
 const entry = (over: Partial<UsageEntry> = {}): UsageEntry => ({

@@ -1,5 +1,5 @@
 import type { Tenant } from "../turn/tenant.ts";
-import type { UsageEntry } from "./store.ts";
+import type { UsageEntry } from "./log.ts";
 
 /** What turns came to, added up. */
 export type UsageSum = {

@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { turn } from "../../test/support/store-suite.ts";
 import { Fault } from "../turn/fault.ts";
-import type { Batch } from "./database.ts";
-import { recordOf } from "./record.ts";
+import { recordOf, type Batch, type TurnRecord } from "./records.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 const record = (answerId: string, tenant = "ann") =>
   recordOf(turn({ tenant, answerId, items: [{ id: answerId, json: "{}" }] }), 1000);
+const idOf = ({ entries }: TurnRecord): string => entries[0]?.id ?? "";
 const away = new Fault("store.unavailable", "The database is away.");
 const ticks = async (): Promise<void> => {
   for (let at = 0; at < 5; at++) await new Promise((resolve) => setImmediate(resolve));
@@ -22,7 +22,7 @@ function queue(write: (batch: Batch) => Promise<void> = () => Promise.resolve(),
     clock,
     gatherMs,
     write: (batch) => {
-      batches.push(batch.turns.map(({ answerId }) => answerId).join(" "));
+      batches.push(batch.turns.map(idOf).join(" "));
       return write(batch);
     },
     onState: (fault) => void states.push(fault?.code),
@@ -43,7 +43,8 @@ it("writes a turn at once, and those that follow it together", async () => {
 
 it("lets what nobody waits for gather for longer, until something comes that is waited for", async () => {
   const { clock, batches, queue: made } = queue();
-  const usage = (answerId: string) => recordOf(turn({ answerId }), 1000);
+  const plan = { json: () => "{}", bytes: 2 };
+  const usage = (answerId: string) => recordOf(turn({ answerId, plan }), 1000);
   await made.add(record("a"));
   const more = [made.add(usage("b"))];
   clock.move(10);
@@ -106,7 +107,7 @@ it("tries until the database is back, and writes the same batch with the same id
 it("gives up the one turn that cannot be written, and none of the others", async () => {
   const refused = new Fault("gateway.internal", "no");
   const { queue: made } = queue(({ turns }) =>
-    turns.some(({ answerId }) => answerId === "b") ? Promise.reject(refused) : Promise.resolve(),
+    turns.some((turn) => idOf(turn) === "b") ? Promise.reject(refused) : Promise.resolve(),
   );
   const results = await Promise.allSettled(["a", "b", "c"].map((id) => made.add(record(id))));
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -114,7 +115,9 @@ it("gives up the one turn that cannot be written, and none of the others", async
 
 it("holds a bounded amount while the database is away", async () => {
   const { queue: made } = queue(() => Promise.reject(away));
-  const large = { ...record("a"), bytes: 20_000_000 };
+  const [entry] = record("a").entries;
+  if (entry === undefined) throw new Error("an entry");
+  const large = { ...record("a"), entries: [{ ...entry, bytes: 20_000_000 }] };
   const first = made.add(large);
   await ticks();
   await expect(made.add(large)).rejects.toBe(away);

@@ -2,12 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { conversationItemsBytes } from "./conversation-bytes.ts";
-import type { Batch } from "./database.ts";
-import type { TurnRecord } from "./record.ts";
+import { kinds, sumOf, type Batch, type TurnRecord } from "./records.ts";
 
 type Queued = {
-  readonly records: readonly TurnRecord[];
+  readonly record: TurnRecord;
   readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (fault: unknown) => void;
@@ -77,19 +75,18 @@ export class WriteQueue {
     return this.#fault;
   }
 
-  /** Resolves when the turn is committed, with its thoughts. */
-  add(record: TurnRecord, thoughts?: TurnRecord): Promise<void> {
-    const shared = (record.shared?.text.length ?? 0) + (record.planShared?.text.length ?? 0);
-    const added = conversationItemsBytes(record.conversation?.items ?? []);
-    const own = record.bytes + record.planBytes + (thoughts?.bytes ?? 0);
-    const bytes = own + shared + added + ENTRY_BYTES;
-    const records = thoughts === undefined ? [record] : [record, thoughts];
+  /** Resolves when the turn is committed. */
+  add(record: TurnRecord): Promise<void> {
+    const { entries, conversation } = record;
+    const added = (conversation?.items ?? []).reduce((sum, { json }) => sum + json.length, 0);
+    const shared = entries.reduce((sum, one) => sum + (one.shared?.text.length ?? 0), 0);
+    const bytes = sumOf(entries) + shared + added + ENTRY_BYTES;
     if (this.#isClosed) return Promise.reject(closed());
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());
     this.#bytes += bytes;
     const saving = new Promise<void>((resolve, reject) => {
-      this.#queued.push({ records, bytes, resolve, reject });
+      this.#queued.push({ record, bytes, resolve, reject });
     });
     this.#remember(record.tenant, saving);
     if (isPressing(record)) this.#press();
@@ -188,7 +185,7 @@ export class WriteQueue {
     this.#lastBegan = this.#options.clock.now();
     const batch = this.#failed ?? batchOf(this.#queued.splice(0, this.#batchLength()));
     this.#failed = undefined;
-    this.#pressing = this.#queued.filter(({ records }) => records.some(isPressing)).length;
+    this.#pressing = this.#queued.filter(({ record }) => isPressing(record)).length;
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
@@ -210,7 +207,7 @@ export class WriteQueue {
     try {
       await this.#options.write({
         id: batch.id,
-        turns: batch.entries.flatMap(({ records }) => records),
+        turns: batch.entries.map(({ record }) => record),
       });
     } catch (error) {
       return this.#fail(batch, error);
@@ -262,8 +259,8 @@ export class WriteQueue {
 }
 
 /** The client waits for the end of an answer that is stored, and the next request may refer to items and seals. */
-const isPressing = ({ items, response, seals, conversation }: TurnRecord): boolean =>
-  items.length > 0 || response !== null || seals.length > 0 || conversation !== null;
+const isPressing = ({ entries, conversation }: TurnRecord): boolean =>
+  conversation !== null || entries.some(({ kind }) => kind !== kinds.plan);
 
 const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID(), entries });
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { openDatabaseStore, type DatabaseConfig } from "../../src/history/open-database.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
-import type { Store } from "../../src/history/store.ts";
+import type { Log } from "../../src/history/log.ts";
 import { missing, newDatabase } from "../support/postgres-server.ts";
 import { serve } from "../support/serve.ts";
 
@@ -54,7 +54,7 @@ describe("limits of processes that share a store", () => {
       { tenant: "ann", kind: "requests", perMinute: 100, amount: 1 },
       { tenant: "bob", kind: "tokens", perMinute: 1, amount: 0 },
     ];
-    const spend = async ({ limits }: Store): Promise<readonly number[]> =>
+    const spend = async ({ limits }: Log): Promise<readonly number[]> =>
       (await limits?.spend(spent)) ?? [];
     const levels = await Promise.all(
       stores.flatMap((store) => Array.from({ length: 20 }, () => spend(store))),

@@ -3,24 +3,23 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
-import { MemoryStore } from "../../src/history/memory.ts";
+import { MemoryLog } from "../../src/history/memory-log.ts";
 import { LOCAL_TENANT } from "../../src/turn/tenant.ts";
 
 it("an item that is none, as a damaged row may hold, is left out of a list", async () => {
-  const store = new MemoryStore(systemClock);
+  const store = new MemoryLog(systemClock);
   const platform = nodePlatform();
   const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
     ...platform,
     runtime: { ...platform.runtime, openStore: () => store },
   });
   const damaged = [{ id: "a", json: "null" }];
-  await store.saveTurn({
+  await store.append({
     tenant: LOCAL_TENANT,
     at: systemClock.date(),
     answerId: "resp_1",
     items: damaged,
     response: { input: damaged, json: '{"id":"resp_1","object":"response","status":"completed"}' },
-    seals: [],
   });
   const asked = new Request("http://here/v1/responses/resp_1/input_items");
   const response = await gateway.fetch(asked);
@@ -32,13 +31,13 @@ it.each([
   ["that is no item", "null"],
   ["that is cut off", '{"id":"a","ty'],
 ])("a stored value %s is left out of the list of a conversation", async (_, json) => {
-  const store = new MemoryStore(systemClock);
+  const store = new MemoryLog(systemClock);
   const platform = nodePlatform();
   const gateway = openGateway(parseConfig({ store: { kind: "sqlite", path: "unused" } }), {
     ...platform,
     runtime: { ...platform.runtime, openStore: () => store },
   });
-  await store.conversations.createConversation({
+  await store.create({
     tenant: LOCAL_TENANT,
     id: "conv_1",
     json: '{"id":"conv_1"}',
@@ -50,7 +49,7 @@ it.each([
 });
 
 it("a turn of a conversation with a damaged item is refused by name", async () => {
-  const store = new MemoryStore(systemClock);
+  const store = new MemoryLog(systemClock);
   const platform = nodePlatform();
   const config = parseConfig({
     store: { kind: "sqlite", path: "unused" },
@@ -60,7 +59,7 @@ it("a turn of a conversation with a damaged item is refused by name", async () =
     ...platform,
     runtime: { ...platform.runtime, openStore: () => store },
   });
-  await store.conversations.createConversation({
+  await store.create({
     tenant: LOCAL_TENANT,
     id: "conv_1",
     json: '{"id":"conv_1"}',

@@ -10,6 +10,7 @@ import { answerInMessages } from "../support/fake-messages.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { missing, newDatabase } from "../support/postgres-server.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
+import { responseKey } from "../../src/history/log.ts";
 
 /** In everything that a client or a model says here. */
 const CANARY = "c4n4ry";
@@ -132,7 +133,7 @@ function describeDeletion({ storeOf, found }: Kind): void {
     const retention = { maxBytes, maxAgeMs: 1e9 };
     const direct = nodeRuntime.openStore?.(store, { clock: systemClock, retention });
     for (const { id } of [second, first])
-      expect(await direct?.deleteResponse(LOCAL_TENANT, String(id))).toBe(true);
+      expect(await direct?.drop(responseKey(LOCAL_TENANT, String(id)))).toBe(true);
     await direct?.close();
     expect(await found(store)).toEqual([]);
   }, 60_000);

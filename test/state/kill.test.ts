@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
-import { FIRST_ITEM_PLACE, RESPONSE_PLACE } from "../../src/history/chain-rows.ts";
-import { PARTS } from "../../src/history/sqlite/segments.ts";
+import { FIRST_ITEM, HEAD } from "../../src/history/records.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import type { Body } from "../support/fake-upstream.ts";
 
@@ -108,13 +107,15 @@ it(
     const database = new DatabaseSync(path);
     expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
     const part = (place: number): string =>
-      `EXISTS (SELECT 1 FROM parts WHERE part = seq * ${PARTS} + ${place})`;
-    const whole = [RESPONSE_PLACE, FIRST_ITEM_PLACE, FIRST_ITEM_PLACE + 1].map(part).join(" AND ");
+      `EXISTS (SELECT 1 FROM parts WHERE entry = seq AND place = ${place})`;
+    const whole = [HEAD, FIRST_ITEM, FIRST_ITEM + 1].map(part).join(" AND ");
     const halves = database.prepare(
-      `SELECT count(*) AS n FROM turns WHERE stored AND NOT (${whole})`,
+      `SELECT count(*) AS n FROM entries WHERE kind = 1 AND NOT (${whole})`,
     );
     expect(halves.get()?.["n"]).toBe(0);
-    const stored = database.prepare("SELECT count(*) AS n FROM turns WHERE stored").get()?.["n"];
+    const stored = database.prepare("SELECT count(*) AS n FROM entries WHERE kind = 1").get()?.[
+      "n"
+    ];
     expect(Number(stored)).toBeGreaterThanOrEqual(total - seen.length);
     database.close();
     rmSync(folder, { recursive: true });

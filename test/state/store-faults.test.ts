@@ -152,7 +152,7 @@ describe
       const { promise: held, resolve: release } = Promise.withResolvers<void>();
       const isLocked = Promise.withResolvers<void>();
       const lock = locking.begin(async (sql) => {
-        await sql`LOCK TABLE patchbay.turns IN ACCESS EXCLUSIVE MODE`;
+        await sql`LOCK TABLE patchbay.entries IN ACCESS EXCLUSIVE MODE`;
         isLocked.resolve();
         await held;
       });

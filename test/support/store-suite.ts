@@ -1,15 +1,19 @@
 import { describe, expect, it } from "vitest";
-import type {
-  FoundChain,
-  FoundPage,
-  PageQuery,
-  Retention,
-  Store,
-  StoredItem,
-  StoredPlan,
-  StoredTurn,
-  Weigh,
-} from "../../src/history/store.ts";
+import {
+  planText,
+  responseKey,
+  listKey,
+  planKey,
+  type FoundChain,
+  type FoundPage,
+  type PageQuery,
+  type Retention,
+  type Log,
+  type StoredItem,
+  type StoredPlan,
+  type StoredTurn,
+  type Weigh,
+} from "../../src/history/log.ts";
 import type { Fault } from "../../src/turn/fault.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import type { Clock } from "../../src/turn/clock.ts";
@@ -22,15 +26,14 @@ export const soon = { timeout: 20_000 };
 const roomy: Retention = { maxBytes: 100_000_000, maxAgeMs: HOUR_MS };
 
 /** Makes all that is stored so much older. */
-export type Age = (store: Store, clock: StillClock, ms: number) => Promise<void> | void;
+export type Age = (store: Log, clock: StillClock, ms: number) => Promise<void> | void;
 
-export type OpenStore = (clock: Clock, retention: Retention) => Store | Promise<Store>;
+export type OpenStore = (clock: Clock, retention: Retention) => Log | Promise<Log>;
 
 export const turn = (over: Partial<StoredTurn> = {}): StoredTurn => ({
   tenant: "ann",
   at: 0,
   items: [],
-  seals: [],
   usage: { model: "m", failed: false, usage: undefined, calls: 0, truncated: false },
   ...over,
 });
@@ -54,16 +57,16 @@ export const answer = (
 /** Room for whatever is loaded. */
 export const free: Weigh = () => {};
 
-const idsFound = async (store: Store, tenant: string, ...ids: string[]): Promise<string[]> => {
-  const found = await store.findItems(tenant, ids, 1_000_000, free);
+const idsFound = async (store: Log, tenant: string, ...ids: string[]): Promise<string[]> => {
+  const found = await store.findItems({ tenant: tenant, ids: ids, maxBytes: 1_000_000 }, free);
   return found.type === "found" ? [...found.items.keys()] : [found.type];
 };
 
 const pairsOf = (items: readonly StoredItem[] = []): StoredItem[] =>
   items.map(({ id, json }) => ({ id, json }));
 
-const foundItems = async (store: Store, ids: readonly string[]): Promise<StoredItem[]> => {
-  const found = await store.findItems("ann", ids, 1_000_000, free);
+const foundItems = async (store: Log, ids: readonly string[]): Promise<StoredItem[]> => {
+  const found = await store.findItems({ tenant: "ann", ids: ids, maxBytes: 1_000_000 }, free);
   return found.type === "found" ? pairsOf([...found.items.values()]) : [];
 };
 
@@ -76,19 +79,26 @@ const idsIn = ({ texts, last }: Extract<FoundChain, { type: "found" }>): string 
 };
 
 /** The ids of a chain, oldest first. */
-export const chainOf = async (store: Store, id: string, tenant = "ann"): Promise<string> => {
-  const chain = await store.loadChain(tenant, id, 1_000_000, free);
+export const chainOf = async (store: Log, id: string, tenant = "ann"): Promise<string> => {
+  const chain = await store.load(responseKey(tenant, id), 1_000_000, free);
   if (chain.type === "found") return idsIn(chain);
   return chain.type === "missing" ? `missing ${chain.id}` : chain.type;
 };
 
-const planOf = async (store: Store, tenant: string, id: string): Promise<unknown> => {
-  const json = await store.findPlan(tenant, id, free);
-  return json === undefined ? undefined : JSON.parse(json);
+const planOf = async (store: Log, tenant: string, id: string): Promise<unknown> => {
+  const plan = await store.entry(planKey(tenant, id), free);
+  return plan === undefined ? undefined : JSON.parse(planText(plan));
 };
 
-const idsHeld = async ({ conversations }: Store, id: string): Promise<string[]> => {
-  const found = await conversations.loadConversation("ann", id, 1_000_000, free);
+/** A note as the gateway keeps of a seal. */
+const seal = (name: string): StoredItem => ({ id: name, json: "up" });
+const notesFound = async (store: Log, tenant: string, ...ids: string[]): Promise<string[]> => {
+  const found = await store.findNotes({ tenant, ids, maxBytes: 1_000_000 }, free);
+  return found.type === "found" ? [...found.items.keys()] : [found.type];
+};
+
+const idsHeld = async (store: Log, id: string): Promise<string[]> => {
+  const found = await store.load(listKey("ann", id), 1_000_000, free);
   const texts = found.type === "found" ? found.texts : [];
   return (JSON.parse(`[${texts.join(",")}]`) as StoredItem[]).map((one) => one.id);
 };
@@ -125,7 +135,7 @@ export async function describePages(
   }
 }
 
-const requests = async (store: Store, tenant: string): Promise<number[]> =>
+const requests = async (store: Log, tenant: string): Promise<number[]> =>
   (await store.sumUsage(tenant, 0, HOUR_MS)).map(({ sum }) => sum.requests);
 
 /** What holds for a store of every kind. */
@@ -139,12 +149,12 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("finds what a turn left behind", async () => {
       const { store } = await opened();
       const plan = { json: () => '{"object":"plan"}', bytes: 10 };
-      const seals = [{ seal: "s", upstream: "up" }];
-      await store.saveTurn(answer("a", { plan, seals }));
+      await store.append(answer("a", { plan, notes: [seal("s")] }));
       expect(await planOf(store, "ann", "a")).toEqual({ object: "plan" });
-      expect(await store.findSealOwners("ann", ["s", "t"])).toEqual(new Map([["s", "up"]]));
+      expect(await notesFound(store, "ann", "s", "t", "a-out")).toEqual(["s"]);
+      expect(await idsFound(store, "ann", "s")).toEqual([]);
       expect(await idsFound(store, "ann", "a-out", "a-in", "b")).toEqual(["a-out", "a-in"]);
-      expect(await store.findResponse("ann", "a", free)).toEqual({
+      expect(await store.entry(responseKey("ann", "a"), free)).toEqual({
         id: "a",
         previous: undefined,
         items: [item("a-out")],
@@ -157,14 +167,14 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("knows nothing of another tenant", async () => {
       const { store } = await opened();
       const plan = { json: () => '{"object":"plan"}', bytes: 10 };
-      await store.saveTurn(answer("a", { plan, seals: [{ seal: "s", upstream: "up" }] }));
+      await store.append(answer("a", { plan, notes: [seal("s")] }));
       for (const tenant of ["bob", "", "an", "ann ", "__proto__"]) {
         expect(await planOf(store, tenant, "a")).toBeUndefined();
-        expect(await store.findSealOwners(tenant, ["s"])).toEqual(new Map());
+        expect(await notesFound(store, tenant, "s")).toEqual([]);
         expect(await idsFound(store, tenant, "a-out")).toEqual([]);
-        expect(await store.findResponse(tenant, "a", free)).toBeUndefined();
+        expect(await store.entry(responseKey(tenant, "a"), free)).toBeUndefined();
         expect(await chainOf(store, "a", tenant)).toBe("missing a");
-        expect(await store.deleteResponse(tenant, "a")).toBe(false);
+        expect(await store.drop(responseKey(tenant, "a"))).toBe(false);
         expect(await requests(store, tenant)).toEqual([]);
       }
       expect(await chainOf(store, "a")).toBe("a");
@@ -174,13 +184,13 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("keeps apart what two tenants have under one id, and gives the later of two of one", async () => {
       const { store } = await opened();
       const plan = (name: string) => ({ json: () => JSON.stringify({ name }), bytes: 10 });
-      await store.saveTurn(turn({ answerId: "a", items: [item("i", "1")], plan: plan("1") }));
-      await store.saveTurn(
+      await store.append(turn({ answerId: "a", items: [item("i", "1")], plan: plan("1") }));
+      await store.append(
         turn({ tenant: "bob", answerId: "a", items: [item("i", "2")], plan: plan("2") }),
       );
-      await store.saveTurn(turn({ answerId: "a", items: [item("i", "3")], plan: plan("3") }));
+      await store.append(turn({ answerId: "a", items: [item("i", "3")], plan: plan("3") }));
       const jsonOf = async (tenant: string): Promise<string | undefined> => {
-        const found = await store.findItems(tenant, ["i"], 1000, free);
+        const found = await store.findItems({ tenant: tenant, ids: ["i"], maxBytes: 1000 }, free);
         return found.type === "found" ? found.items.get("i")?.json : found.type;
       };
       expect([await planOf(store, "ann", "a"), await jsonOf("ann")]).toEqual([
@@ -204,22 +214,25 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         "\u{1F600}\n\\",
         "a b",
       ];
-      for (const id of ids) await store.saveTurn(answer(id));
-      for (const id of ids) expect((await store.findResponse("ann", id, free))?.id).toBe(id);
-      expect(await store.findResponse("ann", "toString", free)).toBeUndefined();
+      for (const id of ids) await store.append(answer(id));
+      for (const id of ids) expect((await store.entry(responseKey("ann", id), free))?.id).toBe(id);
+      expect(await store.entry(responseKey("ann", "toString"), free)).toBeUndefined();
       await store.close();
     });
 
     it("knows no id that is too long or no text, and asks nobody for it", async () => {
       const { store } = await opened();
-      await store.saveTurn(answer("a"));
+      await store.append(answer("a"));
       for (const id of ["a\0", "\0", "\ud800", "a".repeat(1_000_000)]) {
-        expect(await store.findResponse("ann", id, free)).toBeUndefined();
+        expect(await store.entry(responseKey("ann", id), free)).toBeUndefined();
         expect(await planOf(store, "ann", id)).toBeUndefined();
-        expect(await store.deleteResponse("ann", id)).toBe(false);
+        expect(await store.drop(responseKey("ann", id))).toBe(false);
         expect(await idsFound(store, "ann", id, "a-in")).toEqual(["a-in"]);
-        expect(await store.findSealOwners("ann", [id])).toEqual(new Map());
-        expect(await store.loadChain("ann", id, 1000, free)).toEqual({ type: "missing", id });
+        expect(await notesFound(store, "ann", id)).toEqual([]);
+        expect(await store.load(responseKey("ann", id), 1000, free)).toEqual({
+          type: "missing",
+          id,
+        });
       }
       await store.close();
     });
@@ -227,8 +240,8 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("keeps every character of what it is given", async () => {
       const { store } = await opened();
       const text = "\u{1F600} \u2028 \\ \" ' {a,b} \0 \ud800 \n\t é".repeat(3);
-      await store.saveTurn(answer("a", { items: [item("i", text)] }));
-      const found = await store.findResponse("ann", "a", free);
+      await store.append(answer("a", { items: [item("i", text)] }));
+      const found = await store.entry(responseKey("ann", "a"), free);
       expect(found?.items).toEqual([item("i", text)]);
       expect(JSON.parse(found?.items[0]?.json ?? "")).toEqual({ id: "i", text });
       await store.close();
@@ -239,11 +252,11 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const saving: Promise<void>[] = [];
       for (let at = 0; at < 300; at++) {
         saving.push(
-          Promise.resolve(store.saveTurn(answer(`${at}`, at > 0 ? { previous: `${at - 1}` } : {}))),
+          Promise.resolve(store.append(answer(`${at}`, at > 0 ? { previous: `${at - 1}` } : {}))),
         );
       }
-      expect((await store.findResponse("ann", "150", free))?.id).toBe("150");
-      const chain = await store.loadChain("ann", "299", 1_000_000, free);
+      expect((await store.entry(responseKey("ann", "150"), free))?.id).toBe("150");
+      const chain = await store.load(responseKey("ann", "299"), 1_000_000, free);
       expect(chain.type === "found" && idsIn(chain).split(" ").length).toBe(300);
       expect(await requests(store, "ann")).toEqual([300]);
       await Promise.all(saving);
@@ -255,7 +268,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const usage = { input: 3, output: 2, total: 5, cached: 1, cacheWrite: 4, reasoning: 2 };
       const entry = { failed: true, usage, cost: 0.25, calls: 2, truncated: true };
       const save = async (model: string) =>
-        await store.saveTurn(turn({ usage: { model, ...entry } }));
+        await store.append(turn({ usage: { model, ...entry } }));
       await Promise.all(Array.from({ length: 99 }, (_, at) => save(`m${at}`)));
       for (const model of ["m0", "m99", "m100", "m101", "m1"]) await save(model);
       const rows = await store.sumUsage("ann", 0, HOUR_MS);
@@ -295,36 +308,36 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         made(""),
       ];
       const response = { input, json: "{}" };
-      await store.saveTurn(answer("r1", { response }));
+      await store.append(answer("r1", { response }));
       const plain = input.map(({ id, json }) => ({ id, json }));
       const all = { limit: 100, order: "asc" } as const;
-      expect(await store.listInput("ann", "r1", all, free)).toMatchObject({ items: plain });
+      expect(await store.page(responseKey("ann", "r1"), all, free)).toMatchObject({ items: plain });
       const ids = [...input.map(({ id }) => id), `msg_${group}9999`, "r1-out"];
       expect(await foundItems(store, ids)).toEqual([...plain, item("r1-out")]);
       // What a client sends again under its id is later than what it was.
       const again = { input: [item(first.id, "again"), item(second.id)], json: "{}" };
-      await store.saveTurn(answer("r2", { response: { ...again, previous: "r1" } }));
+      await store.append(answer("r2", { response: { ...again, previous: "r1" } }));
       expect(await foundItems(store, [first.id, plain[3]?.id ?? ""])).toEqual([
         again.input[0],
         plain[3],
       ]);
-      const chain = await store.loadChain("ann", "r2", 1_000_000, free);
+      const chain = await store.load(responseKey("ann", "r2"), 1_000_000, free);
       expect(chain.type === "found" && JSON.parse(`[${chain.texts.join(",")}]`)).toEqual(
         [...plain, item("r1-out"), ...again.input, item("r2-out")].map(({ json }): unknown =>
           JSON.parse(json),
         ),
       );
-      expect(await store.deleteResponse("ann", "r1")).toBe(true);
+      expect(await store.drop(responseKey("ann", "r1"))).toBe(true);
       expect(await foundItems(store, ids)).toEqual([again.input[0], again.input[1]]);
       await store.close();
     });
 
     it("loads a chain oldest first, and forks of it", async () => {
       const { store } = await opened();
-      await store.saveTurn(answer("a"));
-      await store.saveTurn(answer("b", { previous: "a" }));
-      await store.saveTurn(answer("c", { previous: "b" }));
-      await store.saveTurn(answer("d", { previous: "b" }));
+      await store.append(answer("a"));
+      await store.append(answer("b", { previous: "a" }));
+      await store.append(answer("c", { previous: "b" }));
+      await store.append(answer("d", { previous: "b" }));
       expect(await chainOf(store, "c")).toBe("a b c");
       expect(await chainOf(store, "d")).toBe("a b d");
       await store.close();
@@ -336,7 +349,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         // Bytes and characters differ, and some turns are too large to be joined with others.
         const text = "\u00e4\u{1F600}".repeat(id === "t40" ? 20_000 : 3);
         const items = [item(`${id}-more`, text), item(`${id}-out`)];
-        await store.saveTurn(answer(id, { items, ...(previous !== undefined && { previous }) }));
+        await store.append(answer(id, { items, ...(previous !== undefined && { previous }) }));
       };
       const saving: Promise<void>[] = [];
       for (let at = 0; at < 600; at++)
@@ -352,7 +365,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         expect(await chainOf(store, `t${at}`)).toBe(upTo(at).join(" "));
       }
       expect(await chainOf(store, "t599")).toBe(upTo(599).join(" "));
-      await store.deleteResponse("ann", "t100");
+      await store.drop(responseKey("ann", "t100"));
       expect(await chainOf(store, "t599")).toBe("missing t100");
       expect(await chainOf(store, "t101")).toBe("missing t100");
       expect(await chainOf(store, "t99")).toBe(upTo(99).join(" "));
@@ -373,7 +386,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const save = async (id: string, previous: string | undefined, input: StoredItem[]) => {
         if (ids.at(-1) !== input.at(-1)?.id && input.length > 0) throw new Error("out of order");
         const response = { previous, input, json: JSON.stringify({ id }) };
-        await store.saveTurn(answer(id, { items: [item(`${id}-out`)], response }));
+        await store.append(answer(id, { items: [item(`${id}-out`)], response }));
         ids.push(`${id}-out`);
         request = itemIds(newId);
       };
@@ -387,19 +400,25 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       await save("r40", "r39", []);
       await save("r41", "r40", [made(), made("last")]);
       const shown = ids.slice(0, -1);
-      await describePages(shown, (page, weigh) => store.listInput("ann", "r41", page, weigh));
+      await describePages(shown, (page, weigh) =>
+        store.page(responseKey("ann", "r41"), page, weigh),
+      );
       const upTo = (id: string): string[] => ids.slice(0, ids.indexOf(`${id}-out`));
       for (const id of ["r0", "r1", "r17", "r40"])
-        await describePages(upTo(id), (page, weigh) => store.listInput("ann", id, page, weigh));
+        await describePages(upTo(id), (page, weigh) =>
+          store.page(responseKey("ann", id), page, weigh),
+        );
       const page = { limit: 1, order: "asc", after: "r41-out" } as const;
-      expect(await store.listInput("ann", "r41", page, free)).toEqual({ type: "unknown-after" });
+      expect(await store.page(responseKey("ann", "r41"), page, free)).toEqual({
+        type: "unknown-after",
+      });
       for (const [tenant, id] of [
         ["bob", "r41"],
         ["ann", "r42"],
       ] as const)
-        expect(await store.listInput(tenant, id, page, free)).toEqual({ type: "missing" });
-      await store.deleteResponse("ann", "r3");
-      expect(await store.listInput("ann", "r41", page, free)).toEqual({ type: "missing" });
+        expect(await store.page(responseKey(tenant, id), page, free)).toEqual({ type: "missing" });
+      await store.drop(responseKey("ann", "r3"));
+      expect(await store.page(responseKey("ann", "r41"), page, free)).toEqual({ type: "missing" });
       await store.close();
     });
 
@@ -408,30 +427,27 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const plan = { json: () => `{"object":"plan","a":"${"p".repeat(2000)}"}`, bytes: 2000 };
       const input = [item("a-in", "i".repeat(10_000))];
       const response = { input, json: `{"id":"a","text":"${"r".repeat(500)}"}` };
-      await store.saveTurn(
-        answer("a", { plan, response, items: [item("a-out", "o".repeat(3000))] }),
-      );
-      await store.conversations.createConversation({
+      await store.append(answer("a", { plan, response, items: [item("a-out", "o".repeat(3000))] }));
+      await store.create({
         tenant: "ann",
         id: "conv_1",
         json: `{"id":"${"c".repeat(700)}"}`,
         items: input,
       });
-      const { conversations } = store;
       const list = { prefix: "conv_", order: "asc", limit: 5, maxBytes: 1_000_000 } as const;
       const loads: Record<string, readonly [number, (weigh: Weigh) => Promise<unknown>]> = {
-        items: [10_000, (weigh) => store.findItems("ann", ["a-in"], 1_000_000, weigh)],
-        plan: [2000, (weigh) => store.findPlan("ann", "a", weigh)],
-        head: [500, (weigh) => store.findHead("ann", "a", weigh)],
-        response: [3500, (weigh) => store.findResponse("ann", "a", weigh)],
-        chain: [13_500, (weigh) => store.loadChain("ann", "a", 1_000_000, weigh)],
-        conversation: [700, (weigh) => conversations.findConversation("ann", "conv_1", weigh)],
-        "its items": [
+        items: [
           10_000,
-          (weigh) => conversations.loadConversation("ann", "conv_1", 1_000_000, weigh),
+          (weigh) => store.findItems({ tenant: "ann", ids: ["a-in"], maxBytes: 1_000_000 }, weigh),
         ],
-        "one item": [10_000, (weigh) => conversations.findItem("ann", "conv_1", "a-in", weigh)],
-        conversations: [700, (weigh) => conversations.listConversations("ann", list, weigh)],
+        plan: [2000, (weigh) => store.entry(planKey("ann", "a"), weigh)],
+        head: [500, (weigh) => store.head(responseKey("ann", "a"), weigh)],
+        response: [3500, (weigh) => store.entry(responseKey("ann", "a"), weigh)],
+        chain: [13_500, (weigh) => store.load(responseKey("ann", "a"), 1_000_000, weigh)],
+        conversation: [700, (weigh) => store.head(listKey("ann", "conv_1"), weigh)],
+        "its items": [10_000, (weigh) => store.load(listKey("ann", "conv_1"), 1_000_000, weigh)],
+        "one item": [10_000, (weigh) => store.item(listKey("ann", "conv_1"), "a-in", weigh)],
+        conversations: [700, (weigh) => store.lists("ann", list, weigh)],
       };
       for (const [name, [least, load]] of Object.entries(loads)) {
         let weighed = 0;
@@ -447,45 +463,49 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
 
     it("gives no part of a chain that has a gap or is too large", async () => {
       const { store } = await opened();
-      await store.saveTurn(answer("a"));
-      await store.saveTurn(answer("b", { previous: "a" }));
-      await store.saveTurn(answer("c", { previous: "b" }));
+      await store.append(answer("a"));
+      await store.append(answer("b", { previous: "a" }));
+      await store.append(answer("c", { previous: "b" }));
       const bytes = ["a", "b", "c"]
         .flatMap((id) => [item(`${id}-in`), item(`${id}-out`)])
         .reduce((sum, { json }) => sum + json.length, 0);
-      expect((await store.loadChain("ann", "c", bytes, free)).type).toBe("found");
-      expect((await store.loadChain("ann", "c", bytes - 1, free)).type).toBe("too-large");
-      await store.deleteResponse("ann", "a");
+      expect((await store.load(responseKey("ann", "c"), bytes, free)).type).toBe("found");
+      expect((await store.load(responseKey("ann", "c"), bytes - 1, free)).type).toBe("too-large");
+      await store.drop(responseKey("ann", "a"));
       expect(await chainOf(store, "c")).toBe("missing a");
       await store.close();
     });
 
     it("ends a chain whose ids come again", async () => {
       const { store } = await opened();
-      await store.saveTurn(answer("a"));
-      await store.saveTurn(answer("a", { previous: "a" }));
+      await store.append(answer("a"));
+      await store.append(answer("a", { previous: "a" }));
       expect(await chainOf(store, "a")).toBe("missing a");
       await store.close();
     });
 
     it("finds no more items than may be loaded", async () => {
       const { store } = await opened();
-      await store.saveTurn(turn({ items: [item("a"), item("b")] }));
+      await store.append(turn({ items: [item("a"), item("b")] }));
       const bytes = item("a").json.length;
-      expect((await store.findItems("ann", ["a", "a"], bytes, free)).type).toBe("found");
-      expect((await store.findItems("ann", ["a", "b"], bytes, free)).type).toBe("too-large");
+      expect(
+        (await store.findItems({ tenant: "ann", ids: ["a", "a"], maxBytes: bytes }, free)).type,
+      ).toBe("found");
+      expect(
+        (await store.findItems({ tenant: "ann", ids: ["a", "b"], maxBytes: bytes }, free)).type,
+      ).toBe("too-large");
       await store.close();
     });
 
     it("deletes a response with its items and its plan, and leaves the sums", async () => {
       const { store } = await opened();
       const plan = { json: () => '{"object":"plan"}', bytes: 10 };
-      await store.saveTurn(answer("a", { plan }));
-      await store.saveTurn(answer("a", { plan }));
-      await store.saveTurn(answer("b", { plan }));
-      expect(await store.deleteResponse("ann", "a")).toBe(true);
-      expect(await store.deleteResponse("ann", "a")).toBe(false);
-      expect(await store.findResponse("ann", "a", free)).toBeUndefined();
+      await store.append(answer("a", { plan }));
+      await store.append(answer("a", { plan }));
+      await store.append(answer("b", { plan }));
+      expect(await store.drop(responseKey("ann", "a"))).toBe(true);
+      expect(await store.drop(responseKey("ann", "a"))).toBe(false);
+      expect(await store.entry(responseKey("ann", "a"), free)).toBeUndefined();
       expect(await idsFound(store, "ann", "a-in", "a-out", "b-out")).toEqual(["b-out"]);
       expect(await planOf(store, "ann", "a")).toBeUndefined();
       expect(await planOf(store, "ann", "b")).toEqual({ object: "plan" });
@@ -500,17 +520,19 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         const made = answer(id, { tenant });
         return { ...made, ...(made.response && { response: { ...made.response, shared: text } }) };
       };
-      await store.saveTurn(sharing("a"));
-      await store.saveTurn(sharing("b"));
-      await store.saveTurn(sharing("a", "bob"));
-      await store.saveTurn(sharing("c", "ann", { text: '["other"]' }));
-      await store.deleteResponse("ann", "a");
-      await store.deleteResponse("bob", "a");
-      expect((await store.findResponse("ann", "b", free))?.shared).toEqual(shared);
-      expect((await store.findResponse("ann", "c", free))?.shared).toEqual({ text: '["other"]' });
-      expect(await store.findResponse("bob", "a", free)).toBeUndefined();
-      await store.saveTurn(sharing("d", "bob"));
-      expect((await store.findResponse("bob", "d", free))?.shared).toEqual(shared);
+      await store.append(sharing("a"));
+      await store.append(sharing("b"));
+      await store.append(sharing("a", "bob"));
+      await store.append(sharing("c", "ann", { text: '["other"]' }));
+      await store.drop(responseKey("ann", "a"));
+      await store.drop(responseKey("bob", "a"));
+      expect((await store.entry(responseKey("ann", "b"), free))?.shared).toEqual(shared);
+      expect((await store.entry(responseKey("ann", "c"), free))?.shared).toEqual({
+        text: '["other"]',
+      });
+      expect(await store.entry(responseKey("bob", "a"), free)).toBeUndefined();
+      await store.append(sharing("d", "bob"));
+      expect((await store.entry(responseKey("bob", "d"), free))?.shared).toEqual(shared);
       await store.close();
     });
 
@@ -523,25 +545,24 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       };
       const whole = (name: string) => ({ name, tools: JSON.parse(shared.text) as unknown });
       const response = { input: [], json: "{}", shared };
-      for (const id of ["a", "b"]) await store.saveTurn(answer(id, { plan: plan(id) }));
-      await store.saveTurn(answer("c", { plan: plan("c"), response }));
-      await store.saveTurn(answer("a", { tenant: "bob", plan: plan("bob's") }));
+      for (const id of ["a", "b"]) await store.append(answer(id, { plan: plan(id) }));
+      await store.append(answer("c", { plan: plan("c"), response }));
+      await store.append(answer("a", { tenant: "bob", plan: plan("bob's") }));
       expect(await planOf(store, "ann", "a")).toEqual(whole("a"));
-      for (const id of ["a", "c"]) await store.deleteResponse("ann", id);
+      for (const id of ["a", "c"]) await store.drop(responseKey("ann", id));
       expect(await planOf(store, "ann", "a")).toBeUndefined();
       expect(await planOf(store, "ann", "b")).toEqual(whole("b"));
-      await store.deleteResponse("ann", "b");
+      await store.drop(responseKey("ann", "b"));
       expect(await planOf(store, "bob", "a")).toEqual(whole("bob's"));
-      await store.saveTurn(answer("d", { plan: plan("d") }));
+      await store.append(answer("d", { plan: plan("d") }));
       expect(await planOf(store, "ann", "d")).toEqual(whole("d"));
       await store.close();
     });
 
     it("adds to a conversation what a turn brings to it, and stores the turn where that is gone", async () => {
       const { store } = await opened();
-      const { conversations } = store;
       const fresh = { tenant: "ann", id: "conv_1", json: "{}", items: [item("first")] };
-      await conversations.createConversation(fresh);
+      await store.create(fresh);
       const owner = "one";
       await store.leases.take("ann", "conv_1", { owner, ms: HOUR_MS });
       const entry = (id: string, name: string) => ({
@@ -550,27 +571,26 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         items: [item(`${name}-1`), item(name)],
       });
       await Promise.all([
-        store.saveTurn(answer("a", { conversation: entry("conv_1", "a") })),
-        store.saveTurn(turn({ conversation: entry("conv_1", "b") })),
-        store.saveTurn(answer("c", { conversation: entry("conv_gone", "c") })),
-        store.saveTurn(answer("d", { tenant: "bob", conversation: entry("conv_1", "d") })),
+        store.append(answer("a", { conversation: entry("conv_1", "a") })),
+        store.append(turn({ conversation: entry("conv_1", "b") })),
+        store.append(answer("c", { conversation: entry("conv_gone", "c") })),
+        store.append(answer("d", { tenant: "bob", conversation: entry("conv_1", "d") })),
       ]);
       expect(await idsHeld(store, "conv_1")).toEqual(["first", "a-1", "a", "b-1", "b"]);
-      expect((await store.findResponse("ann", "c", free))?.id).toBe("c");
-      expect((await store.findResponse("bob", "d", free))?.id).toBe("d");
+      expect((await store.entry(responseKey("ann", "c"), free))?.id).toBe("c");
+      expect((await store.entry(responseKey("bob", "d"), free))?.id).toBe("d");
       await store.close();
     });
 
     it("writes no turn whose conversation another has had since, and all others of its batch", async () => {
       const { store } = await opened();
-      const { conversations } = store;
       const id = "conv_1";
-      await conversations.createConversation({ tenant: "ann", id, json: "{}", items: [] });
+      await store.create({ tenant: "ann", id, json: "{}", items: [] });
       const lease = { owner: "two", ms: HOUR_MS };
       await store.leases.take("ann", id, lease);
       const save = async (name: string, owner?: string): Promise<string> => {
         const entry = owner !== undefined && { conversation: { id, owner, items: [item(name)] } };
-        const saving = (async () => store.saveTurn(answer(name, { ...entry })))();
+        const saving = (async () => store.append(answer(name, { ...entry })))();
         return saving.then(
           () => "saved",
           (error: Fault) => error.code,
@@ -586,8 +606,8 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
 
     it("keeps no response of a turn that is not to be stored", async () => {
       const { store } = await opened();
-      await store.saveTurn(turn({ answerId: "a" }));
-      expect(await store.findResponse("ann", "a", free)).toBeUndefined();
+      await store.append(turn({ answerId: "a" }));
+      expect(await store.entry(responseKey("ann", "a"), free)).toBeUndefined();
       expect(await chainOf(store, "a")).toBe("missing a");
       await store.close();
     });
@@ -596,16 +616,16 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const { store, clock } = await opened();
       const plan = { json: () => '{"object":"plan"}', bytes: 10 };
       const usage = undefined;
-      await store.saveTurn(answer("a", { plan, usage }));
+      await store.append(answer("a", { plan, usage }));
       await age(store, clock, HOUR_MS / 2);
-      await store.saveTurn(answer("b", { plan, previous: "a", usage }));
+      await store.append(answer("b", { plan, previous: "a", usage }));
       await age(store, clock, HOUR_MS / 2 - 10_000);
       expect(await chainOf(store, "b")).toBe("a b");
       await age(store, clock, 20_000);
       // What is stored now shows that the clock was not set.
-      await store.saveTurn(answer("c", { usage }));
+      await store.append(answer("c", { usage }));
       store.start();
-      await expect.poll(() => store.findResponse("ann", "a", free), soon).toBeUndefined();
+      await expect.poll(() => store.entry(responseKey("ann", "a"), free), soon).toBeUndefined();
       expect(await planOf(store, "ann", "a")).toBeUndefined();
       expect(await idsFound(store, "ann", "a-out", "b-out")).toEqual(["b-out"]);
       expect(await chainOf(store, "b")).toBe("missing a");
@@ -618,7 +638,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const term = (owner: string, ms = HOUR_MS / 2) => ({ owner, ms });
       const save = (name: string, owner: string) => {
         const turn = answer("a", { items: [item(name)], lease: { id: "a", owner } });
-        return Promise.resolve().then(() => store.saveTurn(turn));
+        return Promise.resolve().then(() => store.append(turn));
       };
       const refused = { code: "store.superseded" };
       expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
@@ -643,7 +663,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       expect(tries.filter(Boolean)).toHaveLength(1);
       expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
       const late = save("too late", "one");
-      const usage = store.saveTurn(turn({ answerId: "other", items: [item("other")] }));
+      const usage = store.append(turn({ answerId: "other", items: [item("other")] }));
       await expect(late).rejects.toMatchObject(refused);
       await usage;
       expect(await idsFound(store, "ann", "first", "later", "too late", "other")).toEqual([
@@ -656,32 +676,24 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
 
     it("deletes thoughts and seals with their answer, and what a turn left in a conversation with that", async () => {
       const { store } = await opened();
-      const { conversations } = store;
-      const thoughts = (name: string) => [item(`thoughts:${name}`)];
       const left = (name: string): Partial<StoredTurn> => ({
-        thoughts: thoughts(name),
-        seals: [{ seal: `seal ${name}`, upstream: "up" }],
+        notes: [item(`thoughts:${name}`), seal(`seal ${name}`)],
         plan: { json: () => "{}", bytes: 10 },
       });
       for (const id of ["conv_1", "chat_1"])
-        await conversations.createConversation({ tenant: "ann", id, json: "{}", items: [] });
+        await store.create({ tenant: "ann", id, json: "{}", items: [] });
       await store.leases.take("ann", "conv_1", { owner: "one", ms: HOUR_MS });
       const conversation = { id: "conv_1", owner: "one", items: [item("said")] };
-      await store.saveTurn(answer("a", left("a")));
-      await store.saveTurn(turn({ answerId: "b", conversation, ...left("b") }));
-      await store.saveTurn(turn({ answerId: "chat_1", ...left("chat_1") }));
+      await store.append(answer("a", left("a")));
+      await store.append(turn({ answerId: "b", conversation, ...left("b") }));
+      await store.append(turn({ answerId: "chat_1", ...left("chat_1") }));
       const names = ["a", "b", "chat_1"];
       const seen = async (): Promise<unknown> => [
-        await idsFound(store, "ann", "thoughts:a", "thoughts:b", "thoughts:chat_1"),
-        [
-          ...(
-            await store.findSealOwners(
-              "ann",
-              names.map((name) => `seal ${name}`),
-            )
-          ).keys(),
-        ],
-        (await Promise.all(names.map((name) => store.findPlan("ann", name, free)))).map(Boolean),
+        await notesFound(store, "ann", "thoughts:a", "thoughts:b", "thoughts:chat_1"),
+        await notesFound(store, "ann", ...names.map((name) => `seal ${name}`)),
+        (await Promise.all(names.map((name) => store.entry(planKey("ann", name), free)))).map(
+          Boolean,
+        ),
       ];
       const first = ["thoughts:a", "thoughts:b", "thoughts:chat_1"];
       expect(await seen()).toEqual([
@@ -689,15 +701,15 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
         ["seal a", "seal b", "seal chat_1"],
         [true, true, true],
       ]);
-      expect(await store.deleteResponse("ann", "a")).toBe(true);
-      expect(await conversations.deleteConversation("ann", "chat_1")).toBe(true);
+      expect(await store.drop(responseKey("ann", "a"))).toBe(true);
+      expect(await store.drop(listKey("ann", "chat_1"))).toBe(true);
       expect(await seen()).toEqual([["thoughts:b"], ["seal b"], [false, true, false]]);
-      expect(await conversations.deleteConversation("ann", "conv_1")).toBe(true);
+      expect(await store.drop(listKey("ann", "conv_1"))).toBe(true);
       expect(await seen()).toEqual([[], [], [false, false, false]]);
       // Its late turn leaves nothing either.
-      await store.saveTurn(turn({ answerId: "c", conversation, ...left("b") }));
-      expect(await store.findSealOwners("ann", ["seal b"])).toEqual(new Map());
-      expect(await store.findPlan("ann", "c", free)).toBeUndefined();
+      await store.append(turn({ answerId: "c", conversation, ...left("b") }));
+      expect(await notesFound(store, "ann", "seal b")).toEqual([]);
+      expect(await store.entry(planKey("ann", "c"), free)).toBeUndefined();
       await store.close();
     });
 
@@ -705,14 +717,14 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const { store } = await opened();
       const lease = { id: "a", owner: "one" };
       await store.leases.take("ann", "a", { owner: "one", ms: HOUR_MS });
-      await store.saveTurn(answer("a", { lease }));
-      expect(await store.deleteResponse("ann", "a")).toBe(true);
+      await store.append(answer("a", { lease }));
+      expect(await store.drop(responseKey("ann", "a"))).toBe(true);
       const late = turn({ answerId: "a", items: [item("stream:a:0")], lease });
       for (const again of [answer("a", { lease }), late])
-        await expect(Promise.resolve().then(() => store.saveTurn(again))).rejects.toMatchObject({
+        await expect(Promise.resolve().then(() => store.append(again))).rejects.toMatchObject({
           code: "store.superseded",
         });
-      expect(await store.findResponse("ann", "a", free)).toBeUndefined();
+      expect(await store.entry(responseKey("ann", "a"), free)).toBeUndefined();
       expect(await idsFound(store, "ann", "a-in", "a-out", "stream:a:0")).toEqual([]);
       await store.close();
     });
@@ -720,28 +732,28 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("drops the oldest where there is too much, and only of the tenant that has most", async () => {
       const { store } = await opened({ maxBytes: 1_000_000, maxAgeMs: HOUR_MS });
       const long = "x".repeat(10_000);
-      await store.saveTurn(answer("mine", { tenant: "bob" }));
+      await store.append(answer("mine", { tenant: "bob" }));
       for (let at = 0; at < 200; at++)
-        await store.saveTurn(answer(`${at}`, { items: [item(`item ${at}`, long)] }));
-      await expect.poll(() => store.findResponse("ann", "0", free), soon).toBeUndefined();
-      expect((await store.findResponse("ann", "199", free))?.id).toBe("199");
-      expect((await store.findResponse("bob", "mine", free))?.id).toBe("mine");
+        await store.append(answer(`${at}`, { items: [item(`item ${at}`, long)] }));
+      await expect.poll(() => store.entry(responseKey("ann", "0"), free), soon).toBeUndefined();
+      expect((await store.entry(responseKey("ann", "199"), free))?.id).toBe("199");
+      expect((await store.entry(responseKey("bob", "mine"), free))?.id).toBe("mine");
       await store.close();
     });
 
     it("drops plans by what they weigh, and none of the answers for them", async () => {
       const { store } = await opened({ maxBytes: 1_000_000, maxAgeMs: HOUR_MS });
-      await store.saveTurn(answer("first"));
+      await store.append(answer("first"));
       for (let at = 0; at < 20; at++) {
         const plan = { json: () => JSON.stringify({ at }), bytes: 100_000 };
-        await store.saveTurn(turn({ answerId: `${at}`, plan }));
+        await store.append(turn({ answerId: `${at}`, plan }));
       }
       const huge = { json: () => "{}", bytes: 30_000_000 };
-      await store.saveTurn(turn({ answerId: "huge", plan: huge }));
+      await store.append(turn({ answerId: "huge", plan: huge }));
       expect(await planOf(store, "ann", "huge")).toBeUndefined();
       await expect.poll(() => planOf(store, "ann", "0"), soon).toBeUndefined();
       expect(await planOf(store, "ann", "19")).toEqual({ at: 19 });
-      expect((await store.findResponse("ann", "first", free))?.id).toBe("first");
+      expect((await store.entry(responseKey("ann", "first"), free))?.id).toBe("first");
       await store.close();
     });
   });

@@ -22,7 +22,4 @@ export async function agePostgres(url: string, ms: number): Promise<void> {
   await sql.end();
 }
 
-const columns = [
-  ["turns", "at"],
-  ["conversations", "at"],
-] as const;
+const columns = [["entries", "at"]] as const;

@@ -1,3 +1,4 @@
+import { listKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
@@ -49,9 +50,7 @@ async function recallConversation(
   const conversation = request.readOnly === true ? undefined : await hold(state, tenant, id);
   try {
     const room = limit - utf8Length(text);
-    const { conversations } = state.store;
-    const most = Math.max(0, room);
-    const found = await conversations.loadConversation(tenant, id, most, request.weigh);
+    const found = await state.store.load(listKey(tenant, id), Math.max(0, room), request.weigh);
     if (found.type === "missing") throw conversationNotFound(id);
     if (found.type === "too-large") throw tooLarge(id, limit);
     const conversationBytes = found.bytes;

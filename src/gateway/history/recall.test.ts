@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { free, item, turn } from "../../../test/support/store-suite.ts";
 import { responses } from "../../dialects/responses/responses.ts";
-import { MemoryStore } from "../../history/memory.ts";
+import { MemoryLog } from "../../history/memory-log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
@@ -12,9 +12,9 @@ import { onceReady } from "../http/read-body.ts";
 import { StepQueue } from "../http/steps.ts";
 import { RunningTurns } from "../run/running-turns.ts";
 import { recall, type Recalled } from "./recall.ts";
-import { ownSealKey } from "./seals.ts";
+import { sealNote } from "./seals.ts";
 
-const store = new MemoryStore(stillClock());
+const store = new MemoryLog(stillClock());
 const upstreams = new Map<string, Upstream>();
 const steps = new StepQueue(stillClock());
 const state = { store, config: parseConfig({}), upstreams, steps };
@@ -37,8 +37,7 @@ describe("a request", () => {
   });
 
   it("is told who sealed its reasoning, in one query", async () => {
-    const seals = [{ seal: ownSealKey("one"), upstream: "up" }];
-    await store.saveTurn(turn({ seals }));
+    await store.append(turn({ notes: [sealNote("one", "up")] }));
     const input = [reasoning("one"), reasoning("other")];
     const { sealOwner } = await read({ model: "m", input });
     expect(["one", "other"].map((seal) => sealOwner(seal))).toEqual(["up", undefined]);
@@ -97,7 +96,7 @@ describe("a request that waits for the store", () => {
 });
 
 it("loads no more of the items referred to than a body may have", async () => {
-  await store.saveTurn(turn({ items: [item("big", "x".repeat(2000))] }));
+  await store.append(turn({ items: [item("big", "x".repeat(2000))] }));
   const config = parseConfig({ server: { body_limit: 1000 } });
   const body = { model: "m", input: [{ type: "item_reference", id: "big" }] };
   const reading = Promise.resolve(recall({ ...state, config }, asked(body)));

@@ -7,7 +7,7 @@ import {
   type CountLimits,
 } from "../../dialects/shared/request-counts.ts";
 import { noStore } from "../../history/none.ts";
-import type { StoredItem, ResponseHead, Weigh } from "../../history/store.ts";
+import { responseKey, type EntryHead, type StoredItem, type Weigh } from "../../history/log.ts";
 import { sealsIn } from "../../tools/plan/reasoning.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
@@ -18,7 +18,7 @@ import { haveSeveralTenants } from "../config-problems.ts";
 import { leavesIds, readOrigin } from "./origin.ts";
 import type { HeldConversation } from "./conversation.ts";
 import { parseItems } from "./parse-items.ts";
-import { sealKey } from "./seals.ts";
+import { sealId } from "./seals.ts";
 import { shownId } from "../http/to-fault.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 import type { GatewayState } from "../state.ts";
@@ -228,10 +228,7 @@ const withoutThoughts = (turn: Turn): Turn => ({
 });
 
 /** The request for the upstream that keeps the answer that it continues, if one does. */
-function referringTurn(
-  request: ReadBody,
-  last: ResponseHead | undefined,
-): ReferringTurn | undefined {
+function referringTurn(request: ReadBody, last: EntryHead | undefined): ReferringTurn | undefined {
   const origin = readOrigin(last?.origin);
   if (origin === undefined) return undefined;
   const { upstream, id: kept } = origin;
@@ -313,7 +310,7 @@ async function findItems(
   { store, config }: State,
   { tenant, ids, room, limit, weigh }: Asked & { readonly ids: readonly string[] },
 ): Promise<Items> {
-  const result = await store.findItems(tenant, ids, limit, weigh);
+  const result = await store.findItems({ tenant, ids, maxBytes: limit }, weigh);
   if (result.type === "too-large") throw tooLarge(limit);
   // One item may be referred to any number of times, and each time it is sent.
   let [bytes, values] = [0, 0];
@@ -332,7 +329,7 @@ async function findItems(
 }
 
 type Chain = {
-  readonly last: ResponseHead;
+  readonly last: EntryHead;
   readonly items: readonly unknown[];
   readonly bytes: number;
 };
@@ -348,7 +345,7 @@ async function findChain(
     weigh,
   }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
 ): Promise<Chain> {
-  const found = await state.store.loadChain(tenant, id, Math.max(0, room), weigh);
+  const found = await state.store.load(responseKey(tenant, id), Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(limit);
   if (found.type === "missing") throw unknownResponse(id);
   const { texts, last, bytes } = found;
@@ -400,8 +397,12 @@ function withOwners(
 ): Recalled | Promise<Recalled> {
   const seals = sealsIn(recalled.turn.items);
   if (seals.length === 0) return { ...recalled, sealOwner: unknownOwner };
-  return store.findSealOwners(tenant, seals.map(sealKey)).then((owners) => ({
-    ...recalled,
-    sealOwner: (seal) => owners.get(sealKey(seal)),
-  }));
+  const query = { tenant, ids: seals.map(sealId), maxBytes: Infinity };
+  return store
+    .findNotes(query, () => {})
+    .then((found) => ({
+      ...recalled,
+      sealOwner: (seal) =>
+        found.type === "found" ? found.items.get(sealId(seal))?.json : undefined,
+    }));
 }

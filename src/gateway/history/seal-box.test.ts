@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { MemoryStore } from "../../history/memory.ts";
+import { MemoryLog } from "../../history/memory-log.ts";
 import { isSealed, sealBox } from "./seal-box.ts";
 
-const newStore = () => new MemoryStore(stillClock(), { maxBytes: 1000, maxAgeMs: 1000 });
+const newStore = () => new MemoryLog(stillClock(), { maxBytes: 1000, maxAgeMs: 1000 });
 
 describe("a seal", () => {
   it("opens wherever the same store is, for the same tenant", async () => {

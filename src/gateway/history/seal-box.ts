@@ -1,4 +1,4 @@
-import type { Store } from "../../history/store.ts";
+import type { Log } from "../../history/log.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 
 /** Seals texts that a client keeps for us, and opens them for the same tenant. */
@@ -25,7 +25,7 @@ export const isSealed = (text: string): boolean => text.startsWith(MARK);
  * restart, opens what another has sealed. The tenant is authenticated with the
  * text, so that nobody else can use it.
  */
-export function sealBox(store: Pick<Store, "secret">): SealBox {
+export function sealBox(store: Pick<Log, "secret">): SealBox {
   let key: Promise<CryptoKey> | undefined;
   const keyOf = (): Promise<CryptoKey> => {
     key ??= loadKey(store).catch((error: unknown) => {
@@ -60,7 +60,7 @@ export function sealBox(store: Pick<Store, "secret">): SealBox {
   };
 }
 
-async function loadKey(store: Pick<Store, "secret">): Promise<CryptoKey> {
+async function loadKey(store: Pick<Log, "secret">): Promise<CryptoKey> {
   const made = toBase64([crypto.getRandomValues(new Uint8Array(KEY_BYTES))]);
   const bytes = fromBase64(await store.secret("seal", made));
   return crypto.subtle.importKey("raw", bytes ?? new Uint8Array(), ALGORITHM, false, [

@@ -1,11 +1,16 @@
+import type { StoredItem } from "../../history/log.ts";
+
 /**
- * What a seal on reasoning is kept and looked up by. Seals end in what proves
- * them, so that no two end alike.
+ * The id of the note that names the upstream of a seal on reasoning. Seals end in
+ * what proves them, so that no two end alike.
  */
-export const sealKey = (seal: string): string => `${seal.length}:${seal.slice(-48)}`;
+export const sealId = (seal: string): string => `seal:${seal.length}:${seal.slice(-48)}`;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The same for keeping, through bytes: a piece of a text would hold the whole of it in memory. */
-export const ownSealKey = (seal: string): string => decoder.decode(encoder.encode(sealKey(seal)));
+/** That note. Its id goes through bytes: a piece of a text would hold the whole of it in memory. */
+export const sealNote = (seal: string, upstream: string): StoredItem => ({
+  id: decoder.decode(encoder.encode(sealId(seal))),
+  json: upstream,
+});

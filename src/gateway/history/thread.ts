@@ -2,7 +2,13 @@ import type { AskedThread, ThreadForm } from "../../dialects/dialect.ts";
 import { parseExactly } from "../../json/exact.ts";
 import { checkPieces } from "../../dialects/shared/request-counts.ts";
 import { noStore } from "../../history/none.ts";
-import type { ResponseHead, ResponseRecord, StoredItem, Weigh } from "../../history/store.ts";
+import {
+  responseKey,
+  type EntryHead,
+  type ResponseRecord,
+  type StoredItem,
+  type Weigh,
+} from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
@@ -70,7 +76,7 @@ async function continueThread(
 ): Promise<ThreadRequest> {
   const limit = state.config.server.body_limit;
   const room = limit - utf8Length(text);
-  const found = await state.store.loadChain(tenant, previous, Math.max(0, room), weigh);
+  const found = await state.store.load(responseKey(tenant, previous), Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(limit);
   const root =
     found.type === "found" ? await rootOf(state, { tenant, weigh }, found.last) : undefined;
@@ -96,17 +102,19 @@ type Root = { readonly id: string; readonly fields: Fields; readonly bytes: numb
 async function rootOf(
   { store }: State,
   { tenant, weigh }: Pick<Asking, "tenant" | "weigh">,
-  last: ResponseHead,
+  last: EntryHead,
 ): Promise<Root | undefined> {
   const head = headIn(last);
   const first =
-    head !== undefined && "root" in head ? await store.findHead(tenant, head.root, weigh) : last;
+    head !== undefined && "root" in head
+      ? await store.head(responseKey(tenant, head.root), weigh)
+      : last;
   const own = headIn(first);
   if (first === undefined || own === undefined || "root" in own) return undefined;
   return { id: first.id, fields: own.fields, bytes: utf8Length(first.json) };
 }
 
-function headIn(response: ResponseHead | undefined): ThreadHead | undefined {
+function headIn(response: EntryHead | undefined): ThreadHead | undefined {
   const head = response === undefined ? undefined : jsonOf(response.json);
   return isFields(head) && head.type === "thread" ? (head as ThreadHead) : undefined;
 }

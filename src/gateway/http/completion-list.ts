@@ -1,7 +1,6 @@
 /** Reads one page of the stored completions of a tenant, and no more of the store than that takes. */
 
-import type { ConversationStore, StoredConversation } from "../../history/conversations.ts";
-import type { PageQuery } from "../../history/store.ts";
+import type { EntryHead, Log, PageQuery } from "../../history/log.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -10,7 +9,7 @@ import type { StepQueue } from "./steps.ts";
 import type { HeldBytes } from "./budget.ts";
 
 type ListOptions = {
-  readonly conversations: Pick<ConversationStore, "listConversations">;
+  readonly store: Pick<Log, "lists">;
   readonly tenant: Tenant;
   /** How the ids of completions begin. */
   readonly prefix: string;
@@ -24,7 +23,7 @@ type ListOptions = {
   readonly steps: StepQueue;
 };
 
-type CompletionPage = { readonly data: readonly StoredConversation[]; readonly hasMore: boolean };
+type CompletionPage = { readonly data: readonly EntryHead[]; readonly hasMore: boolean };
 
 /** A page for which something was found ends when so many were looked at. */
 const MOST_SEEN = 1000;
@@ -35,9 +34,9 @@ const SEEN_AT_ONCE = 100;
  * empty then: clients take that for the end of the list.
  */
 export async function completionPage(options: ListOptions): Promise<CompletionPage> {
-  const { conversations, tenant, prefix, query, chooses, maxBytes, memory, steps } = options;
+  const { store, tenant, prefix, query, chooses, maxBytes, memory, steps } = options;
   const rest = steps.resting();
-  const data: StoredConversation[] = [];
+  const data: EntryHead[] = [];
   const pageOf = (hasMore: boolean): CompletionPage => ({ data, hasMore });
   let { after } = query;
   let seen = 0;
@@ -46,11 +45,7 @@ export async function completionPage(options: ListOptions): Promise<CompletionPa
     const limit = chooses === undefined ? query.limit : SEEN_AT_ONCE;
     const { order } = query;
     using held = memory.beside();
-    const found = await conversations.listConversations(
-      tenant,
-      { prefix, order, after, limit, maxBytes },
-      held.load,
-    );
+    const found = await store.lists(tenant, { prefix, order, after, limit, maxBytes }, held.load);
     if (found.type === "missing") {
       // One that went while the page was read leaves what was found so far.
       if (after === query.after) throw unknownAfter(after ?? "");

@@ -1,6 +1,7 @@
 /** The routes that list, show, change and delete stored completions. */
 
 import type { CompletionForm, DoorDialect } from "../../dialects/dialect.ts";
+import { listKey, type Key } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -44,10 +45,9 @@ export async function serveCompletions(
   const query = readPageQuery(fields.toString());
   if (query.after !== undefined && !query.after.startsWith(prefix)) throw unknownAfter(query.after);
   const { steps, store } = state;
-  const { conversations } = store;
   const chooses = chooserOf(fields);
   const maxBytes = state.config.server.body_limit;
-  const options = { conversations, tenant, prefix, query, chooses, maxBytes, memory, steps };
+  const options = { store, tenant, prefix, query, chooses, maxBytes, memory, steps };
   const { data, hasMore } = await completionPage(options);
   await sendPieces(context, listPieces(data, hasMore));
 }
@@ -73,46 +73,45 @@ async function updateCompletion(
   form: CompletionForm,
   { metadata }: Fields,
 ): Promise<void> {
-  const { state, tenant } = context;
   const known = jsonOf(await found(context, form));
   const completion = { ...(isFields(known) && known), metadata: readMetadata(metadata) };
-  const id = idOf(context, form);
+  const key = keyOf(context, form);
   const json = JSON.stringify(completion);
-  if (!(await state.store.conversations.updateConversation(tenant, id, json))) throw notFound(id);
+  if (!(await context.state.store.setHead(key, json))) throw notFound(key.id);
   await sendPieces(context, [json]);
 }
 
 async function deleteCompletion(context: RequestContext, form: CompletionForm): Promise<void> {
-  const id = idOf(context, form);
-  if (!(await context.state.store.conversations.deleteConversation(context.tenant, id)))
-    throw notFound(id);
+  const key = keyOf(context, form);
+  const { id } = key;
+  if (!(await context.state.store.drop(key))) throw notFound(id);
   sendJson(context, 200, { object: "chat.completion.deleted", id, deleted: true });
 }
 
 async function serveMessages(context: RequestContext, form: CompletionForm): Promise<void> {
-  const { state, tenant, exchange, memory } = context;
+  const { state, exchange, memory } = context;
   const fields = new URLSearchParams(exchange.query);
   if (!fields.has("order")) fields.set("order", "asc");
   const query = readPageQuery(fields.toString());
-  const id = idOf(context, form);
-  const page = await state.store.conversations.listItems(tenant, id, query, memory.load);
-  if (page.type === "missing") throw notFound(id);
+  const key = keyOf(context, form);
+  const page = await state.store.page(key, query, memory.load);
+  if (page.type === "missing") throw notFound(key.id);
   await sendPieces(context, pagePieces(page, query));
 }
 
 /** A completion as JSON. */
 async function found(context: RequestContext, form: CompletionForm): Promise<string> {
-  const { state, tenant, memory } = context;
-  const id = idOf(context, form);
-  const kept = await state.store.conversations.findConversation(tenant, id, memory.load);
-  if (kept === undefined) throw notFound(id);
+  const { state, memory } = context;
+  const key = keyOf(context, form);
+  const kept = await state.store.head(key, memory.load);
+  if (kept === undefined) throw notFound(key.id);
   return kept.json;
 }
 
 /** What else is kept has other ids. */
-function idOf({ params: { id = "" } }: RequestContext, { prefix }: CompletionForm): string {
+function keyOf({ tenant, params: { id = "" } }: RequestContext, { prefix }: CompletionForm): Key {
   if (!id.startsWith(prefix)) throw notFound(id);
-  return id;
+  return listKey(tenant, id);
 }
 
 /** The same words whether it is unknown, has expired, was deleted or is somebody else's. */

@@ -2,7 +2,7 @@
 
 import type { DoorDialect, StorageForm } from "../../dialects/dialect.ts";
 import { noStore } from "../../history/none.ts";
-import type { StoredItem } from "../../history/store.ts";
+import { listKey, type Key, type StoredItem } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isStorableId, MAX_STORED_ID } from "../../turn/item-ids.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
@@ -61,7 +61,7 @@ async function createConversation(
   const conversation = { id, object: "conversation", created_at: created, metadata };
   const items = await readItems(context, form, body.items ?? []);
   const json = JSON.stringify(conversation);
-  await state.store.conversations.createConversation({ tenant, id, json, items });
+  await state.store.create({ tenant, id, json, items });
   sendJson(context, 200, conversation);
 }
 
@@ -70,46 +70,42 @@ async function serveConversation(context: RequestContext): Promise<void> {
 }
 
 async function updateConversation(context: RequestContext, _: Form, body: Fields): Promise<void> {
-  const { state, tenant } = context;
+  const { state } = context;
   const found = await foundConversation(context);
   const conversation = { ...found, metadata: readMetadata(body.metadata) };
-  const { conversations } = state.store;
-  const id = idOf(context);
-  if (!(await conversations.updateConversation(tenant, id, JSON.stringify(conversation))))
-    throw conversationNotFound(id);
+  const key = keyOf(context);
+  if (!(await state.store.setHead(key, JSON.stringify(conversation))))
+    throw conversationNotFound(key.id);
   sendJson(context, 200, conversation);
 }
 
 async function deleteConversation(context: RequestContext): Promise<void> {
-  const id = idOf(context);
-  if (!(await context.state.store.conversations.deleteConversation(context.tenant, id)))
-    throw conversationNotFound(id);
+  const key = keyOf(context);
+  const { id } = key;
+  if (!(await context.state.store.drop(key))) throw conversationNotFound(id);
   sendJson(context, 200, { id, object: "conversation.deleted", deleted: true });
 }
 
 async function serveItems(context: RequestContext, { storage }: Form): Promise<void> {
-  const { state, tenant, exchange, memory } = context;
+  const { state, exchange, memory } = context;
   const query = readPageQuery(exchange.query);
-  const id = idOf(context);
-  const page = await state.store.conversations.listItems(tenant, id, query, memory.load);
-  if (page.type === "missing") throw conversationNotFound(id);
+  const key = keyOf(context);
+  const page = await state.store.page(key, query, memory.load);
+  if (page.type === "missing") throw conversationNotFound(key.id);
   await sendPieces(context, pagePieces(page, query, storage.shownItem));
 }
 
 async function createItems(context: RequestContext, form: Form, body: Fields): Promise<void> {
-  const { state, tenant } = context;
   const items = await readItems(context, form, body.items);
-  const id = idOf(context);
-  if (!(await state.store.conversations.addConversationItems(tenant, id, items)))
-    throw conversationNotFound(id);
+  const key = keyOf(context);
+  if (!(await context.state.store.extend(key, items))) throw conversationNotFound(key.id);
   await sendPieces(context, listPieces(items, false, form.storage.shownItem));
 }
 
 async function serveItem(context: RequestContext, { storage }: Form): Promise<void> {
-  const { state, tenant, params, memory } = context;
+  const { state, params, memory } = context;
   const { item: asked = "" } = params;
-  const { conversations } = state.store;
-  const found = await conversations.findItem(tenant, idOf(context), asked, memory.load);
+  const found = await state.store.item(keyOf(context), asked, memory.load);
   const item = found === undefined ? undefined : jsonOf(found);
   if (!isFields(item)) {
     await foundConversation(context);
@@ -119,27 +115,24 @@ async function serveItem(context: RequestContext, { storage }: Form): Promise<vo
 }
 
 async function deleteItem(context: RequestContext): Promise<void> {
-  const { state, tenant, params } = context;
-  const { item = "" } = params;
+  const { item = "" } = context.params;
   const conversation = await foundConversation(context);
-  const { conversations } = state.store;
-  if (!(await conversations.deleteConversationItem(tenant, idOf(context), item)))
-    throw itemNotFound(item);
+  if (!(await context.state.store.dropItem(keyOf(context), item))) throw itemNotFound(item);
   sendJson(context, 200, conversation);
 }
 
 /** What else is kept has other ids. */
-function idOf({ params: { id = "" } }: RequestContext): string {
+function keyOf({ tenant, params: { id = "" } }: RequestContext): Key {
   if (!isConversationId(id)) throw conversationNotFound(id);
-  return id;
+  return listKey(tenant, id);
 }
 
 async function foundConversation(context: RequestContext): Promise<Fields> {
-  const { state, tenant, memory } = context;
-  const id = idOf(context);
-  const found = await state.store.conversations.findConversation(tenant, id, memory.load);
+  const { state, memory } = context;
+  const key = keyOf(context);
+  const found = await state.store.head(key, memory.load);
   const conversation = found === undefined ? undefined : jsonOf(found.json);
-  if (!isFields(conversation)) throw conversationNotFound(id);
+  if (!isFields(conversation)) throw conversationNotFound(key.id);
   return conversation;
 }
 

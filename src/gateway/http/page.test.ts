@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { free } from "../../../test/support/store-suite.ts";
-import { pageOf } from "../../history/memory-conversations.ts";
+import { pageOf } from "../../history/memory-log.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { pagePieces, readPageQuery } from "./page.ts";
 
-const list = ["a", "b", "c"].map((id) => ({ id, bytes: 9, json: () => JSON.stringify({ id }) }));
+const list = ["a", "b", "c"].map((id) => ({ id, json: JSON.stringify({ id }) }));
 const idsOf = (text: string): unknown => {
   const query = readPageQuery(text);
   const page = pageOf(list, query, free);

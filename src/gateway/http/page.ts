@@ -1,7 +1,7 @@
 /** Lists of which a request asks for one page, as the OpenAI API has them. */
 
 import { Fault } from "../../turn/fault.ts";
-import type { FoundPage, PageQuery, StoredItem } from "../../history/store.ts";
+import type { FoundPage, PageQuery, StoredItem } from "../../history/log.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { isLong } from "./steps.ts";

@@ -1,4 +1,4 @@
-import type { Weigh } from "../../history/store.ts";
+import { planKey, planText, type Weigh } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Turn } from "../../turn/turn.ts";
@@ -22,15 +22,17 @@ export async function findPlan(
   id: string,
   weigh: Weigh,
 ): Promise<string | undefined> {
-  const stored = await store.findPlan(tenant, id, weigh);
-  if (stored !== undefined) return stored;
+  const stored = await store.entry(planKey(tenant, id), weigh);
+  if (stored !== undefined) return planText(stored);
   const found = recent.find(id, tenant);
   if (found?.plan !== undefined) {
     weigh(found.plan.bytes);
     return found.plan.json();
   }
   const answerId = found?.turn.type === "turn" ? found.turn.answerId : undefined;
-  return answerId === undefined ? undefined : store.findPlan(tenant, answerId, weigh);
+  if (answerId === undefined) return undefined;
+  const plan = await store.entry(planKey(tenant, answerId), weigh);
+  return plan && planText(plan);
 }
 
 /** A plan, with the share of the request that its tools take. */

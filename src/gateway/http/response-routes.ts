@@ -1,6 +1,7 @@
 /** The routes that retrieve, list, cancel and delete what is kept of past answers. */
 
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
+import { responseKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { reattach, streamQuery } from "../history/background/reattach.ts";
 import { cancelled } from "../history/background/runs.ts";
@@ -26,7 +27,7 @@ export async function deleteResponse(context: RequestContext, forms: Forms): Pro
   await standingOf(context, { storage: forms.storage });
   // Another process that makes it loses the lease, and then ends it.
   state.background.find(tenant, id)?.cancel(cancelled());
-  if (!(await state.store.deleteResponse(tenant, id))) throw notFound(id);
+  if (!(await state.store.drop(responseKey(tenant, id)))) throw notFound(id);
   sendJson(context, 200, { id, object: "response", deleted: true });
 }
 
@@ -77,7 +78,7 @@ export async function serveInputItems(
   const query = readPageQuery(exchange.query);
   const id = idOf(context);
   await standingOf(context, { storage });
-  const page = await state.store.listInput(tenant, id, query, memory.load);
+  const page = await state.store.page(responseKey(tenant, id), query, memory.load);
   if (page.type === "missing") throw notFound(id);
   await sendPieces(context, pagePieces(page, query, storage.shownItem));
 }

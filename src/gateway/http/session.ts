@@ -1,33 +1,39 @@
-import { itemsTexts } from "../../history/chain-rows.ts";
-import { noStore } from "../../history/none.ts";
-import type {
-  FoundChain,
-  FoundItems,
-  ResponseRecord,
-  Store,
-  StoredItem,
-  StoredResponse,
-  StoredTurn,
-} from "../../history/store.ts";
 import type { Tenant } from "../../turn/tenant.ts";
+import {
+  itemsTexts,
+  type EntryHead,
+  type FoundChain,
+  type FoundItems,
+  type ItemsQuery,
+  type Key,
+  type Log,
+  type StoredItem,
+  type StoredTurn,
+  type Weigh,
+} from "../../history/log.ts";
+import { noStore } from "../../history/none.ts";
 import type { ByteBudget } from "./budget.ts";
 
-type KeptAnswer = StoredResponse & Pick<ResponseRecord, "input">;
-
 /** An answer and the one that it continues, by itself: some upstreams give every answer the same id. */
-type Kept = { readonly answer: KeptAnswer; readonly before: Kept | undefined };
+type Kept = {
+  readonly head: EntryHead;
+  /** What came with its request, and then the answer's own. */
+  readonly items: readonly StoredItem[];
+  readonly before: Kept | undefined;
+};
 
 /** What all sessions of a tenant are remembered within. */
 type SessionShare = { readonly budget: ByteBudget; readonly tenant: Tenant };
 
 type SessionState = {
-  readonly store: Store;
+  readonly store: Log;
   readonly config: { readonly server: { readonly body_limit: number } };
 };
 
 /**
- * What a WebSocket remembers of its turns: the answers that its client does not
- * want stored can be continued on the same connection, and nowhere else.
+ * What a WebSocket remembers of its turns, in front of the log of the gateway: the
+ * answers that its client does not want stored can be continued on the same
+ * connection, and nowhere else.
  */
 export class Session {
   readonly #share: SessionShare | undefined;
@@ -42,36 +48,29 @@ export class Session {
     this.#share = share;
   }
 
-  /** The store as a turn on this connection sees it; `maxBytes` of answers are remembered. */
-  over(store: Store, maxBytes: number): Store {
-    return {
-      start: () => store.start(),
-      trouble: () => store.trouble(),
-      saveTurn: (turn) => this.#save(store, turn, maxBytes),
-      findItems: (...asked) => this.#findItems(store, ...asked),
-      findPlan: (...asked) => store.findPlan(...asked),
-      findSealOwners: (tenant, seals) => store.findSealOwners(tenant, seals),
-      findResponse: (...asked) => store.findResponse(...asked),
-      findHead: (...asked) => store.findHead(...asked),
-      findInput: (...asked) => store.findInput(...asked),
-      loadChain: (...asked) => {
-        [, this.#continued] = asked;
-        return this.#loadChain(store, ...asked);
-      },
-      listInput: (...asked) => store.listInput(...asked),
-      deleteResponse: (tenant, id) => store.deleteResponse(tenant, id),
-      sumUsage: (tenant, start, end) => store.sumUsage(tenant, start, end),
-      conversations: store.conversations,
-      leases: store.leases,
-      secret: (name, made) => store.secret(name, made),
-      close: () => store.close(),
-    };
-  }
-
   /** The state of a gateway as the next turn on this connection sees it. */
   stateOver<State extends SessionState>(state: State): State {
     this.#continued = undefined;
     return { ...state, store: this.over(state.store, state.config.server.body_limit) };
+  }
+
+  /** The log as a turn on this connection sees it; `maxBytes` of answers are remembered. */
+  over(log: Log, maxBytes: number): Log {
+    const own: Pick<Log, "append" | "findItems" | "load"> = {
+      append: (turn) => this.#append(log, turn, maxBytes),
+      findItems: (query, weigh) => this.#findItems(log, query, weigh),
+      load: (key, bytes, weigh) => {
+        this.#continued = key.id;
+        return this.#load(log, key, bytes, weigh);
+      },
+    };
+    return new Proxy(log, {
+      get(target, name) {
+        if (name in own) return own[name as keyof typeof own];
+        const value: unknown = target[name as keyof Log];
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
   }
 
   /**
@@ -82,28 +81,36 @@ export class Session {
     if (this.#continued !== undefined) this.#answers.delete(this.#continued);
   }
 
-  /** What a turn leaves behind that may not be stored stays here; the rest is stored as ever. */
-  #save(store: Store, turn: StoredTurn, maxBytes: number): Promise<void> | undefined {
-    const { answerId: id, response, items, isPrivate } = turn;
-    if (isPrivate !== true && store !== noStore) return store.saveTurn(turn);
-    // Nobody else keeps it either, so that its origin is of no use.
-    if (id !== undefined && response !== undefined)
-      this.#keep({ ...response, id, items, origin: undefined }, maxBytes);
-    return store.saveTurn({ ...turn, items: [], response: undefined });
+  /** Forgets all, for good: a turn may be over later than its connection. */
+  close(): void {
+    this.#isOver = true;
+    this.#clear();
   }
 
-  #keep(answer: KeptAnswer, maxBytes: number): void {
+  /** What a turn leaves behind that may not be stored stays here; the rest is stored as ever. */
+  #append(log: Log, turn: StoredTurn, maxBytes: number): Promise<void> | undefined {
+    const { answerId: id, response, items, isPrivate } = turn;
+    if (isPrivate !== true && log !== noStore) return log.append(turn);
+    if (id !== undefined && response !== undefined) {
+      const { previous, json, input } = response;
+      // Nobody else keeps it either, so that its origin is of no use.
+      this.#keep({ id, previous, json }, [...input, ...items], maxBytes);
+    }
+    return log.append({ ...turn, items: [], response: undefined });
+  }
+
+  #keep(head: EntryHead, items: readonly StoredItem[], maxBytes: number): void {
     if (this.#isOver) return;
-    const bytes = sizeOf(answer);
-    // Whoever goes on then is told so, and sends the conversation anew.
+    const bytes = head.json.length + sizeOf(items);
+    // A client that goes on then is told so, and sends the conversation anew.
     if (this.#bytes + bytes > maxBytes) this.#clear();
     if (!this.#take(bytes)) {
       this.#clear();
       if (!this.#take(bytes)) return;
     }
-    const before = answer.previous === undefined ? undefined : this.#answers.get(answer.previous);
-    this.#answers.set(answer.id, { answer, before });
-    for (const item of [...answer.input, ...answer.items]) this.#items.set(item.id, item);
+    const before = head.previous === undefined ? undefined : this.#answers.get(head.previous);
+    this.#answers.set(head.id, { head, items, before });
+    for (const item of items) this.#items.set(item.id, item);
   }
 
   #take(bytes: number): boolean {
@@ -119,50 +126,39 @@ export class Session {
     this.#bytes = 0;
   }
 
-  /** Forgets all, for good: a turn may be over later than its connection. */
-  close(): void {
-    this.#isOver = true;
-    this.#clear();
-  }
-
-  async #findItems(
-    store: Store,
-    ...[tenant, ids, maxBytes, weigh]: Parameters<Store["findItems"]>
-  ): Promise<FoundItems> {
+  async #findItems(log: Log, query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
     const own = new Map<string, StoredItem>();
-    for (const id of ids) {
+    for (const id of query.ids) {
       const item = this.#items.get(id);
       if (item !== undefined) own.set(id, item);
     }
-    const others = ids.filter((id) => !own.has(id));
-    const found =
-      others.length === 0 ? undefined : await store.findItems(tenant, others, maxBytes, weigh);
-    if (found?.type === "too-large") return found;
-    return { type: "found", items: new Map([...own, ...(found?.items ?? [])]) };
+    const ids = query.ids.filter((id) => !own.has(id));
+    if (ids.length === 0) return { type: "found", items: own };
+    const found = await log.findItems({ ...query, ids }, weigh);
+    if (found.type === "too-large") return found;
+    return { type: "found", items: new Map([...own, ...found.items]) };
   }
 
-  async #loadChain(
-    store: Store,
-    ...[tenant, id, maxBytes, weigh]: Parameters<Store["loadChain"]>
-  ): Promise<FoundChain> {
-    const kept = this.#answers.get(id);
-    if (kept === undefined) return store.loadChain(tenant, id, maxBytes, weigh);
-    const own: KeptAnswer[] = [];
-    for (let next: Kept | undefined = kept; next !== undefined; next = next.before)
-      own.unshift(next.answer);
-    const bytes = own.reduce((sum, answer) => sum + itemsSize(answer), 0);
+  async #load(log: Log, key: Key, maxBytes: number, weigh: Weigh): Promise<FoundChain> {
+    const kept = this.#answers.get(key.id);
+    if (kept === undefined) return log.load(key, maxBytes, weigh);
+    const own: StoredItem[][] = [];
+    let previous: string | undefined;
+    for (let next: Kept | undefined = kept; next !== undefined; next = next.before) {
+      own.unshift([...next.items]);
+      ({ previous } = next.head);
+    }
+    const items = own.flat();
+    const bytes = sizeOf(items);
     weigh(bytes);
-    const texts = itemsTexts(own.flatMap(({ input, items }) => [...input, ...items]));
-    const previous = own[0]?.previous;
-    const last = kept.answer;
+    const texts = itemsTexts(items);
+    const last = kept.head;
     if (previous === undefined) return { type: "found", texts, bytes, last };
-    const stored = await store.loadChain(tenant, previous, maxBytes, weigh);
+    const stored = await log.load({ ...key, id: previous }, maxBytes, weigh);
     if (stored.type !== "found") return stored;
-    const all = [...stored.texts, ...texts];
-    return { type: "found", texts: all, bytes: bytes + stored.bytes, last };
+    return { type: "found", texts: [...stored.texts, ...texts], bytes: bytes + stored.bytes, last };
   }
 }
 
-const sizeOf = (answer: KeptAnswer): number => answer.json.length + itemsSize(answer);
-const itemsSize = ({ input, items }: KeptAnswer): number =>
-  [...input, ...items].reduce((sum, item) => sum + item.json.length, 0);
+const sizeOf = (items: readonly StoredItem[]): number =>
+  items.reduce((sum, { json }) => sum + json.length, 0);

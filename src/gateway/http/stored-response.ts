@@ -1,7 +1,7 @@
 /** What is kept of a response, for the routes that are about one. */
 
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
-import type { StoredResponse } from "../../history/store.ts";
+import { responseKey, type StoredEntry } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { RequestContext } from "../state.ts";
 import { shownId } from "./to-fault.ts";
@@ -17,9 +17,9 @@ export const notFound = (id: string): Fault =>
 async function foundResponse(
   { state, tenant, params, memory }: RequestContext,
   storage: StorageForm,
-): Promise<StoredResponse> {
+): Promise<StoredEntry> {
   const { id = "" } = params;
-  const found = await state.store.findResponse(tenant, id, memory.load);
+  const found = await state.store.entry(responseKey(tenant, id), memory.load);
   if (found === undefined || !storage.isOwn(found.json)) throw notFound(id);
   return found;
 }
@@ -35,7 +35,7 @@ export async function standingOf(
   const id = idOf(context);
   const look = async (): Promise<{ readonly isOver: boolean; readonly isBackground: boolean }> => {
     using held = context.memory.beside();
-    const head = await state.store.findHead(tenant, id, held.load);
+    const head = await state.store.head(responseKey(tenant, id), held.load);
     if (head === undefined || !storage.isOwn(head.json)) throw notFound(id);
     return form?.stateOf(head.json) ?? { isBackground: false, isOver: true };
   };
@@ -67,10 +67,10 @@ async function giveUp(
   try {
     const { id, items, json, ...rest } = await foundResponse(context, storage);
     if (form.stateOf(json).isOver) return true;
-    const input = await store.findInput(tenant, id, memory.load);
+    const input = await store.input(responseKey(tenant, id), memory.load);
     const response = { ...rest, input, json: form.failed(json, lost()) };
-    const answer = { tenant, at: clock.date(), answerId: id, items, seals: [], response };
-    await store.saveTurn({ ...answer, lease });
+    const answer = { tenant, at: clock.date(), answerId: id, items, response };
+    await store.append({ ...answer, lease });
     return true;
   } finally {
     await background.release(tenant, lease);

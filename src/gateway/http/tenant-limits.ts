@@ -1,4 +1,4 @@
-import type { SharedLimits } from "../../history/store.ts";
+import type { SharedLimits } from "../../history/log.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { RateLimit, RateLimits } from "../../turn/rate-limit.ts";

@@ -6,7 +6,7 @@ import {
   type UsageRow,
   type UsageSum,
 } from "../../history/usage-sums.ts";
-import type { UsageEntry } from "../../history/store.ts";
+import type { UsageEntry } from "../../history/log.ts";
 import type { TurnDone } from "../../observe/happening.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Config } from "../config.ts";

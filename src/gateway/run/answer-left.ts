@@ -1,5 +1,5 @@
 import type { KeptAnswer } from "../../dialects/dialect.ts";
-import type { ResponseRecord } from "../../history/store.ts";
+import type { ResponseRecord } from "../../history/log.ts";
 import type { Outcome } from "../../observe/happening.ts";
 import { keepsAnswers, writeOrigin } from "../history/origin.ts";
 import { threadRecord } from "../history/thread.ts";
@@ -15,7 +15,6 @@ export function answerLeft(run: Run, outcome: Outcome): AnswerLeft | undefined {
   const isBegun = whole !== undefined && start !== undefined;
   return {
     id: run.answerId,
-    isNewId: run.presetId === undefined && run.answerId === run.ownId,
     round,
     rules: run.rules,
     repairs: run.repairs,

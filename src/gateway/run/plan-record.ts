@@ -1,5 +1,5 @@
 import { listParams } from "../../dialects/shared/params.ts";
-import type { StoredPlan } from "../../history/store.ts";
+import type { StoredPlan } from "../../history/log.ts";
 import { countVerdicts, type Plan, type ToolVerdict, type Verdict } from "../../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";

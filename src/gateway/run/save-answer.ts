@@ -1,4 +1,5 @@
-import type { ConversationEntry } from "../../history/store.ts";
+import type { CompletionForm } from "../../dialects/dialect.ts";
+import type { ConversationEntry } from "../../history/log.ts";
 import type { TurnDone } from "../../observe/happening.ts";
 import type { HeldConversation } from "../history/conversation.ts";
 import { answerLeft } from "./answer-left.ts";
@@ -10,13 +11,8 @@ export function saveAnswer(run: Run, done: TurnDone): Saving {
   const { state, tenant, conversation, completion } = run;
   const left = answerLeft(run, done.outcome);
   if (conversation !== undefined) return saveInConversation(run, conversation, done, left);
-  const saving = saveTurn(state, tenant, done, left);
-  if (run.rounds === 0 || completion === undefined) return saving;
-  // A completion that is deleted as soon as it is stored leaves no later write of its turn.
-  return Promise.resolve(saving).then(async (saved) => {
-    await saveCompletion(run, done);
-    return saved;
-  });
+  if (left === undefined || completion === undefined) return saveTurn(state, tenant, done, left);
+  return saveTurn(state, tenant, done, { ...left, list: completionLeft(run, completion, done) });
 }
 
 async function saveInConversation(
@@ -52,15 +48,12 @@ function conversationEntry(
   return { id, owner, items: [...input, ...left.items] };
 }
 
-/** Keeps a completion that has ended, with the messages that were sent for it. */
-async function saveCompletion(run: Run, { outcome }: TurnDone): Promise<void> {
-  const { tenant, turn, completion: form } = run;
+/** A completion that has ended, with the messages that were sent for it. */
+function completionLeft(run: Run, form: CompletionForm, { outcome }: TurnDone): AnswerLeft["list"] {
   const hasEnded = outcome === "completed" || outcome === "incomplete";
-  const text = form === undefined || !hasEnded ? undefined : run.wholeAnswer();
-  const completion = text === undefined ? undefined : form?.completionIn(text, turn.body);
-  if (form === undefined || completion === undefined) return;
-  const id = run.answerId;
-  const items = form.messagesIn(turn.body, id);
-  const json = JSON.stringify(completion);
-  await run.state.store.conversations.createConversation({ tenant, id, json, items });
+  const text = hasEnded ? run.wholeAnswer() : undefined;
+  const { body } = run.turn;
+  const completion = text === undefined ? undefined : form.completionIn(text, body);
+  if (completion === undefined) return undefined;
+  return { json: JSON.stringify(completion), items: form.messagesIn(body, run.answerId) };
 }

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { turnDone } from "../../../test/support/turn-done.ts";
-import { MemoryStore } from "../../history/memory.ts";
-import type { Store } from "../../history/store.ts";
+import { MemoryLog } from "../../history/memory-log.ts";
+import type { Log } from "../../history/log.ts";
 import type { Happening } from "../../observe/happening.ts";
 import { parseConfig } from "../config.ts";
 import { saveTurn } from "./save-turn.ts";
 
-const memory = new MemoryStore(stillClock());
-const broken = (saveTurnOf: Store["saveTurn"]): Store =>
-  Object.assign(Object.create(memory) as Store, { saveTurn: saveTurnOf });
+const memory = new MemoryLog(stillClock());
+const broken = (append: Log["append"]): Log =>
+  Object.assign(Object.create(memory) as Log, { append });
 
 it.each([
   ["refuses", () => Promise.reject(new RangeError("disk full of secrets"))],

@@ -3,9 +3,9 @@ import type { Lease } from "../../history/leases.ts";
 import type {
   ConversationEntry,
   ResponseRecord,
-  SealOwner,
   StoredItem,
-} from "../../history/store.ts";
+  StoredTurn,
+} from "../../history/log.ts";
 import type { Report, TurnDone } from "../../observe/happening.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -13,7 +13,7 @@ import type { CallRules } from "../../turn/rules.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { keptPlan } from "./plan-record.ts";
 import type { Round } from "./round.ts";
-import { ownSealKey } from "../history/seals.ts";
+import { sealNote } from "../history/seals.ts";
 import type { GatewayState } from "../state.ts";
 import { reportTrouble, toFault } from "../http/to-fault.ts";
 import { usageEntry } from "../http/usage-report.ts";
@@ -22,8 +22,6 @@ import { usageEntry } from "../http/usage-report.ts";
 export type AnswerLeft = {
   /** Its id as the client saw it. */
   readonly id: string;
-  /** Whether the id was made for this answer. */
-  readonly isNewId: boolean;
   readonly round: Round;
   readonly rules: CallRules;
   /** What had to be done to it. */
@@ -32,6 +30,8 @@ export type AnswerLeft = {
   readonly items: readonly StoredItem[];
   /** What makes it one that can be retrieved and continued. */
   readonly response?: ResponseRecord | undefined;
+  /** The answer as a stored completion. */
+  readonly list?: StoredTurn["list"];
   /** The seals on its reasoning. */
   readonly seals: readonly string[];
   /** Whether it may be continued on its own connection alone. */
@@ -63,29 +63,28 @@ export function saveTurn(
     reportLost(error, report, done.requestId);
     // The usage of the turn still counts.
     if (error instanceof Fault && error.code === "store.superseded")
-      store.saveTurn({ tenant, at, items: none, seals: none, usage })?.catch(() => {});
+      store.append({ tenant, at, items: none, usage })?.catch(() => {});
     return false;
   };
   const turn =
     answer === undefined
-      ? { tenant, at, items: none, seals: none, usage }
+      ? { tenant, at, items: none, usage }
       : {
           tenant,
           at,
           answerId: answer.id,
-          isNewId: answer.isNewId,
           items: answer.items,
-          thoughts: answer.thoughts,
+          notes: [...answer.thoughts, ...sealNotes(answer)],
           response: answer.response,
+          list: answer.list,
           plan: keptPlan(answer.round, answer),
-          seals: sealOwners(answer),
           isPrivate: answer.isPrivate,
           lease: answer.lease,
           conversation,
           usage,
         };
   try {
-    return store.saveTurn(turn)?.then(() => true, failed) ?? true;
+    return store.append(turn)?.then(() => true, failed) ?? true;
   } catch (error) {
     return failed(error); // The turn has ended well, whatever a store does.
   }
@@ -131,8 +130,7 @@ function reportLost(error: unknown, report: Report, requestId: string): void {
 }
 
 /** Where the plan marks reasoning, it says itself whose it is. */
-function sealOwners({ round: { plan, link }, seals }: AnswerLeft): readonly SealOwner[] {
+function sealNotes({ round: { plan, link }, seals }: AnswerLeft): readonly StoredItem[] {
   if (plan.seal !== undefined || seals.length === 0) return none;
-  const upstream = link.upstream.name;
-  return seals.map((seal) => ({ seal: ownSealKey(seal), upstream }));
+  return seals.map((seal) => sealNote(seal, link.upstream.name));
 }

@@ -1,7 +1,7 @@
 /** Restores the reasoning before calls for clients that do not send it back. */
 
 import { noStore } from "../../history/none.ts";
-import type { StoredItem, Weigh } from "../../history/store.ts";
+import type { StoredItem, Weigh } from "../../history/log.ts";
 import type { Stage } from "../../stream/stage.ts";
 import { isOpenTo, keptReasoning } from "../../tools/plan/reasoning.ts";
 import type { Decision } from "../../turn/decision.ts";
@@ -18,7 +18,7 @@ import type { GatewayState } from "../state.ts";
 /** Reasoning before a call; `isBehindText`: text of the same answer came before it. */
 type Thought = { readonly item: Reasoning; readonly isBehindText: boolean };
 
-/** The id under which the thoughts before a call are stored; no item of a client has such an id. */
+/** The id of the note with the thoughts before a call. */
 const keyOf = (dialect: string, call: string, before: number): string =>
   `thoughts:${dialect}:${before.toString(36)}:${call}`;
 
@@ -70,7 +70,8 @@ export function withThoughts(
       throw error;
     }
   };
-  return state.store.findItems(tenant, ids, state.config.server.body_limit, weighed).then(
+  const maxBytes = state.config.server.body_limit;
+  return state.store.findNotes({ tenant, ids, maxBytes }, weighed).then(
     (found) =>
       found.type === "found"
         ? putBack(turn, found.items, (item) => isOpenTo(item, link.name))

@@ -2,7 +2,7 @@ import type { BackgroundForm, StorageForm } from "../../../dialects/dialect.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { jsonOf } from "../../../json/json.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../../http/exchange.ts";
-import type { StoredItem, Weigh } from "../../../history/store.ts";
+import type { StoredItem, Weigh } from "../../../history/log.ts";
 import type { RequestContext } from "../../state.ts";
 import { idOf, shownResponse, standingOf } from "../../http/stored-response.ts";
 import { pieceId } from "./runs.ts";
@@ -131,10 +131,10 @@ class StoredStream {
     weigh: Weigh,
   ): Promise<ReadonlyMap<string, StoredItem>> {
     const { state, tenant } = this.#context;
-    const found = await state.store.findItems(tenant, ids, PIECES_BYTES, weigh);
+    const found = await state.store.findNotes({ tenant, ids, maxBytes: PIECES_BYTES }, weigh);
     if (found.type === "found") return found.items;
-    const one = ids.slice(0, 1);
-    const first = await state.store.findItems(tenant, one, Number.MAX_SAFE_INTEGER, weigh);
+    const one = { tenant, ids: ids.slice(0, 1), maxBytes: Infinity };
+    const first = await state.store.findNotes(one, weigh);
     return first.type === "found" ? first.items : new Map();
   }
 

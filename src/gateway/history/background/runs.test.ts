@@ -3,7 +3,8 @@ import { free } from "../../../../test/support/store-suite.ts";
 import { stillClock } from "../../../../test/support/still-clock.ts";
 import { background as form } from "../../../dialects/responses/background.ts";
 import { newId } from "../../../host/platform/ids.ts";
-import { MemoryStore } from "../../../history/memory.ts";
+import { MemoryLog } from "../../../history/memory-log.ts";
+import type { StoredTurn } from "../../../history/log.ts";
 import type { Fault } from "../../../turn/fault.ts";
 import type { ReplyData } from "../../http/exchange.ts";
 import { ByteBudget } from "../../http/budget.ts";
@@ -20,7 +21,7 @@ const frame = (number: number, text = ""): string =>
 async function two() {
   const clock = stillClock(START);
   const otherClock = stillClock(START);
-  const store = new MemoryStore(otherClock, { maxBytes: 500 * MB, maxAgeMs: 1e9 });
+  const store = new MemoryLog(otherClock, { maxBytes: 500 * MB, maxAgeMs: 1e9 });
   let limit = MB;
   const memory = new ByteBudget(limit, "turns_limit");
   const resize = (bytes: number): void => void (limit = bytes);
@@ -41,7 +42,7 @@ async function two() {
   /** All pieces of its events that are stored. */
   const stored = async (): Promise<string[]> => {
     const ids = Array.from({ length: 300 }, (_, at) => pieceId("resp_1", at));
-    const found = await store.findItems("ann", ids, 500 * MB, free);
+    const found = await store.findNotes({ tenant: "ann", ids: ids, maxBytes: 500 * MB }, free);
     const texts = found.type === "found" ? [...found.items.values()] : [];
     return texts.map(({ json }) => JSON.parse(json) as string);
   };
@@ -119,9 +120,12 @@ it("stores the events of an answer while it is made, each once", async () => {
 it("stores events of any size in pieces, again where a write fails, without a gap", async () => {
   const { run, pass, stored, store, resize } = await two();
   resize(1000 * MB);
-  const save = store.saveTurn.bind(store);
   let writes = 0;
-  store.saveTurn = (turn) => (++writes % 5 === 0 ? Promise.reject(new Error("away")) : save(turn));
+  const append = store.append.bind(store);
+  Object.assign(store, {
+    append: (turn: StoredTurn) =>
+      ++writes % 5 === 0 ? Promise.reject(new Error("away")) : append(turn),
+  });
   const long = "x".repeat(100_000);
   const frames = Array.from({ length: 800 }, (_, number) => frame(number, long));
   for (const [at, one] of frames.entries()) {

@@ -1,6 +1,6 @@
 import type { BackgroundForm } from "../../../dialects/dialect.ts";
 import type { Lease } from "../../../history/leases.ts";
-import type { Store, StoredItem } from "../../../history/store.ts";
+import type { Log, StoredItem } from "../../../history/log.ts";
 import type { Clock, NewId } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Tenant } from "../../../turn/tenant.ts";
@@ -32,14 +32,14 @@ type Entry = {
 };
 
 type Parts = {
-  readonly store: Store;
+  readonly store: Log;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly memory: Pick<ByteBudget, "enter">;
 };
 
 const keyOf = (tenant: Tenant, id: string): string => `${tenant}\n${id}`;
-/** Id of a piece of an answer's events. No item has such an id. */
+/** Id of the note with a piece of an answer's events. */
 export const pieceId = (id: string, piece: number): string => `stream:${id}:${piece}`;
 
 /**
@@ -163,14 +163,8 @@ export class BackgroundRuns {
       const { text, end } = run.unsaved(PIECE_LENGTH);
       if (text === "") return;
       const item: StoredItem = { id: pieceId(run.id, entry.pieces), json: JSON.stringify(text) };
-      await store.saveTurn({
-        tenant: run.tenant,
-        at: clock.date(),
-        answerId: run.id,
-        items: [item],
-        seals: [],
-        lease,
-      });
+      const { tenant, id: answerId } = run;
+      await store.append({ tenant, at: clock.date(), answerId, items: [], notes: [item], lease });
       entry.pieces++;
       run.saved(end);
     }

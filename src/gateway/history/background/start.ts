@@ -1,6 +1,6 @@
 import type { BackgroundForm, KeptAnswer, WriteContext } from "../../../dialects/dialect.ts";
 import type { Lease } from "../../../history/leases.ts";
-import type { ResponseRecord } from "../../../history/store.ts";
+import { responseKey, type ResponseRecord } from "../../../history/log.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { Rounds } from "../../run/rounds.ts";
 import type { Run } from "../../run/run.ts";
@@ -46,7 +46,7 @@ export async function startInBackground(
   background.onCancel((fault) => rounds.cancel(fault));
   if (refusal !== undefined) {
     background.end();
-    await state.store.deleteResponse(tenant, id);
+    await state.store.drop(responseKey(tenant, id));
     return context.refuse(refusal);
   }
   if (!isStreamed) return sendPieces(context, [begun.shown]);
@@ -67,8 +67,8 @@ async function saveBegun(
   if (trouble !== undefined) throw trouble;
   const lease = await background.lease(tenant, id);
   if (lease === undefined) throw new Error("a new id has no lease");
-  const answer = { tenant, at: clock.date(), answerId: id, items: [], seals: [], response };
-  const saving = store.saveTurn({ ...answer, lease });
+  const answer = { tenant, at: clock.date(), answerId: id, items: [], response };
+  const saving = store.append({ ...answer, lease });
   let cancel: (() => void) | undefined;
   const late = new Promise<never>((_, reject) => {
     cancel = clock.at(clock.now() + SAVE_MS, () =>
@@ -107,9 +107,9 @@ async function fail(
   writer.each({ type: "turn-fail", fault }, (piece) => void (text += piece));
   const response = { previous: added.previous, input, ...kept };
   const answerId = background.id;
-  const answer = { tenant, at: clock.date(), answerId, items: [], seals: [], response };
+  const answer = { tenant, at: clock.date(), answerId, items: [], response };
   try {
-    await store.saveTurn({ ...answer, lease });
+    await store.append({ ...answer, lease });
   } catch {
     // Without a stored end, the answer is found to be lost.
   }

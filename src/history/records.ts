@@ -1,0 +1,183 @@
+/** Turns and lists as the rows of a database: texts and numbers, and nothing that has to be called. */
+
+import { hash } from "node:crypto";
+import { append } from "../turn/append.ts";
+import { Fault } from "../turn/fault.ts";
+import { isStorableId, MAX_STORED_ID } from "../turn/item-ids.ts";
+import { memoizeByIdentity } from "../turn/memoize.ts";
+import type { SharedText } from "../turn/shared-text.ts";
+import type { Tenant } from "../turn/tenant.ts";
+import { joinGroups } from "./item-groups.ts";
+import type { Lease } from "./leases.ts";
+import type {
+  ConversationEntry,
+  Kind,
+  NewList,
+  StoredItem,
+  StoredTurn,
+  UsageEntry,
+} from "./log.ts";
+
+/** The numbers of kinds in a database. An entry of kind 0 is found by its items and notes alone. */
+export const kinds: Readonly<Record<Kind, number>> = { response: 1, list: 2, plan: 3 };
+
+/** The parts of an entry are its head, its items and its notes, at these places. */
+export const HEAD = 0;
+export const FIRST_ITEM = 1;
+export const FIRST_NOTE = 2 ** 24;
+export const LAST_ITEM = FIRST_NOTE - 1;
+
+export type EntryRecord = {
+  readonly tenant: Tenant;
+  readonly kind: number;
+  readonly id: string | null;
+  /** The id of the response that it continues. */
+  readonly parent: string | null;
+  /** The id of the conversation that it is deleted with: that of a turn which is not stored by itself. */
+  readonly keptFor: string | null;
+  readonly origin: string | null;
+  readonly shared: SharedRecord | null;
+  /** How many rows of items came with the request; of a list, all that it may ever have. */
+  readonly inputRows: number;
+  /** The JSON of the items, in bytes: the bound of a chain. */
+  readonly itemBytes: number;
+  /** All that is kept, without what is shared. */
+  readonly bytes: number;
+  readonly parts: readonly PartRecord[];
+};
+
+export type PartRecord = {
+  readonly place: number;
+  readonly id: string | null;
+  readonly json: string;
+  readonly bytes: number;
+};
+
+/** A text that is stored once for all entries of a tenant that have it. */
+export type SharedRecord = { readonly digest: string; readonly text: string };
+
+export type TurnRecord = {
+  readonly tenant: Tenant;
+  readonly at: number;
+  readonly entries: readonly EntryRecord[];
+  readonly conversation: ConversationEntry | null;
+  readonly lease: Lease | null;
+  readonly usage: UsageEntry | undefined;
+};
+
+/** Turns that are written together. A batch that is written a second time, since the fate of the first is not known, changes nothing. */
+export type Batch = { readonly id: string; readonly turns: readonly TurnRecord[] };
+
+const MAX_MODEL_LENGTH = 256;
+/** What a row takes beside its text: keys, index entries. */
+const ROW_BYTES = 128;
+const none: readonly StoredItem[] = [];
+
+const storableText = (text: string): string =>
+  text.slice(0, MAX_MODEL_LENGTH).toWellFormed().replaceAll("\0", "\u{FFFD}");
+
+/** The same object for the same text: a batch then takes it to another thread once. */
+const sharedRecord = memoizeByIdentity(({ text }: SharedText): SharedRecord => ({
+  digest: hash("sha256", text, "base64url"),
+  text,
+}));
+
+/** The rows of a turn. Throws a Fault where a database could not take them. */
+export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
+  const { tenant, at, answerId, response, list, items, notes = none, usage } = turn;
+  const { conversation = null, lease = null } = turn;
+  const entries: EntryRecord[] = [];
+  if (response !== undefined || items.length > 0 || notes.length > 0) entries.push(answerOf(turn));
+  const plan = answerId === undefined ? undefined : planOf(turn, maxPlanBytes);
+  if (plan !== undefined) entries.push(plan);
+  if (list !== undefined && answerId !== undefined)
+    entries.push(listRecord({ ...list, tenant, id: answerId }));
+  checkIds([response?.previous, ...idsOf(conversation?.items ?? none)]);
+  const stored = usage && { ...usage, model: storableText(usage.model) };
+  return { tenant, at, entries, conversation, lease, usage: stored };
+}
+
+type EntryParts = Pick<EntryRecord, "tenant" | "kind"> &
+  Partial<Omit<EntryRecord, "itemBytes" | "parts">> & {
+    readonly head?: string | undefined;
+    readonly rows?: readonly Pick<StoredItem, "id" | "json">[];
+    readonly notes?: readonly StoredItem[];
+  };
+
+function entryOf({ head = "", rows = none, notes = none, bytes = 0, ...rest }: EntryParts) {
+  const parts: PartRecord[] = [];
+  if (head !== "") parts.push(partOf(HEAD, null, head));
+  append(parts, partsFrom(FIRST_ITEM, rows));
+  const itemBytes = sumOf(parts.slice(head === "" ? 0 : 1));
+  append(parts, partsFrom(FIRST_NOTE, notes));
+  const { id = null, parent = null, keptFor = null, origin = null, shared = null } = rest;
+  const { tenant, kind, inputRows = 0 } = rest;
+  checkIds([id, ...parts.map((part) => part.id)]);
+  const weight = Math.max(bytes, sumOf(parts) + ROW_BYTES * parts.length);
+  const links = { id, parent, keptFor, origin, shared };
+  return { tenant, kind, ...links, inputRows, itemBytes, bytes: weight, parts };
+}
+
+export const sumOf = (parts: readonly { readonly bytes: number }[]): number =>
+  parts.reduce((sum, { bytes }) => sum + bytes, 0);
+
+const partOf = (place: number, id: string | null, json: string): PartRecord => ({
+  place,
+  id,
+  json,
+  bytes: Buffer.byteLength(json),
+});
+
+/** The parts of items, from a place on. */
+export const partsFrom = (
+  first: number,
+  items: readonly Pick<StoredItem, "id" | "json">[],
+): PartRecord[] => items.map(({ id, json }, at) => partOf(first + at, id, json));
+
+/** What parts weigh with their rows. */
+export const weightOf = (parts: readonly PartRecord[]): number =>
+  sumOf(parts) + ROW_BYTES * parts.length;
+
+function answerOf({ tenant, answerId, response, conversation, items, notes }: StoredTurn) {
+  const inputRows = joinGroups(response?.input ?? none);
+  const isKept = response !== undefined && answerId !== undefined;
+  return entryOf({
+    tenant,
+    kind: isKept ? kinds.response : 0,
+    id: answerId ?? null,
+    parent: response?.previous ?? null,
+    keptFor: response === undefined ? (conversation?.id ?? null) : null,
+    origin: response?.origin ?? null,
+    shared: isKept && response.shared !== undefined ? sharedRecord(response.shared) : null,
+    inputRows: inputRows.length,
+    head: isKept ? response.json : undefined,
+    rows: inputRows.length === 0 ? items : [...inputRows, ...items],
+    notes: notes ?? none,
+  });
+}
+
+/** The plan of a turn, unless it is too heavy to be kept at all. */
+function planOf(turn: StoredTurn, maxBytes: number): EntryRecord | undefined {
+  const { tenant, answerId: id = "", plan, response, conversation } = turn;
+  if (plan === undefined || plan.bytes > maxBytes) return undefined;
+  const keptFor = response === undefined ? (conversation?.id ?? null) : null;
+  const parts = plan.parts?.();
+  const own = { tenant, kind: kinds.plan, id, keptFor };
+  return parts === undefined
+    ? entryOf({ ...own, head: plan.json(), bytes: plan.bytes + ROW_BYTES })
+    : entryOf({ ...own, head: parts.head, shared: sharedRecord(parts.shared) });
+}
+
+export const listRecord = ({ tenant, id, json, items }: NewList): EntryRecord =>
+  entryOf({ tenant, kind: kinds.list, id, head: json, rows: items, inputRows: LAST_ITEM });
+
+const idsOf = (items: readonly StoredItem[]): readonly string[] => items.map(({ id }) => id);
+
+export function checkIds(ids: readonly (string | null | undefined)[]): void {
+  for (const id of ids)
+    if (typeof id === "string" && !isStorableId(id))
+      throw new Fault(
+        "store.refused",
+        `An id can have ${MAX_STORED_ID} characters, none of them NUL, and one of this turn's is none such.`,
+      );
+}

@@ -1,0 +1,184 @@
+import { uptime } from "node:os";
+import type { Sql as Client } from "postgres";
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
+import { AgeWatch } from "../age-watch.ts";
+import { databaseOf, runOn, type Database } from "./operations.ts";
+import { toStoreFault } from "./postgres-errors.ts";
+import { schema, VERSION } from "./schema.ts";
+import type { Cell, Driver, Row, Sql, Value } from "./sql.ts";
+
+const CONNECTIONS = 4;
+const CONNECT_SECONDS = 5;
+/** How long a query may take before its connection is given up. */
+const QUERY_MS = 15_000;
+
+const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/** A statement in the words of PostgreSQL alone. */
+const translated = (text: string): string =>
+  text
+    .replaceAll(/patchbay\.(?:now|lease)_ms\(\)/g, NOW)
+    .replaceAll(/\(\$(\d+)::(\w+)\[\]\)/g, "($$$1::text::$2[])");
+
+/** A list as PostgreSQL writes arrays: a batch is one statement with a fixed number of parameters, whatever its size. */
+const arrayText = (values: readonly Cell[]): string => `{${values.map(elementText).join(",")}}`;
+const elementText = (value: Cell): string =>
+  typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
+
+/** Joins the texts of a column of JSON: a character that JSON never has. */
+const SEPARATOR = "\u0001";
+
+/** Escaped as the elements of an array, long JSON would cost more than all else of a write. */
+function joinedText(cells: readonly Cell[]): string {
+  if (cells.some((cell) => typeof cell !== "string" || cell === "" || cell.includes(SEPARATOR)))
+    throw new Fault("store.refused", "A part of this turn is not JSON.");
+  return cells.join(SEPARATOR);
+}
+
+const arrayOf = {
+  text: (at: number) => `$${at}::text::text[]`,
+  bigint: (at: number) => `$${at}::text::bigint[]`,
+  json: (at: number) => `string_to_array($${at}::text, chr(1))`,
+};
+
+type Asking = Pick<Client, "unsafe">;
+
+const sqlOn = (client: Asking): Sql => ({
+  all<Found>(text: string, ...values: readonly Value[]) {
+    const cells = values.map((value) =>
+      value === null ? null : Array.isArray(value) ? arrayText(value) : String(value),
+    );
+    return client.unsafe<(Found & Row)[]>(translated(text), cells, { prepare: true });
+  },
+  insert({ table, columns, tail = "" }, rows) {
+    if (rows.length === 0) return [];
+    const names = Object.keys(columns);
+    const types = Object.values(columns);
+    const arrays = types.map((type, at) => arrayOf[type](at + 1)).join(", ");
+    const given = names.map((name) => `given.${name}`).join(", ");
+    // In the order in which they are given: their numbers are handed out one by one.
+    const text = `INSERT INTO patchbay.${table} AS old (${names.join(", ")})
+      SELECT ${given} FROM unnest(${arrays}) WITH ORDINALITY AS given (${names.join(", ")}, n)
+      ORDER BY given.n ${tail}`;
+    const values = types.map((type, at) => {
+      const cells = rows.map((row) => row[at] ?? null);
+      return type === "json" ? joinedText(cells) : arrayText(cells);
+    });
+    return client.unsafe<Row[]>(text, values, { prepare: true });
+  },
+});
+
+/** A PostgreSQL database, for any number of replicas: connected by the first call, and again after it was lost. */
+export function openPostgres(url: string, clock: Clock): Database {
+  const connection = new PostgresConnection(url, clock);
+  return databaseOf(
+    (name, query) => connection.ask((driver) => runOn(driver, name, query)),
+    () => connection.close(),
+  );
+}
+
+class PostgresConnection {
+  readonly #url: string;
+  readonly #clock: Clock;
+  readonly #watch = new AgeWatch();
+  #client: Client | undefined;
+  #made: Promise<void> | undefined;
+
+  constructor(url: string, clock: Clock) {
+    this.#url = url;
+    this.#clock = clock;
+  }
+
+  async ask<Result>(run: (driver: Driver) => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#bounded(this.#driver().then(run));
+    } catch (error) {
+      const fault = toStoreFault(error);
+      // It may come back with other tables.
+      if (fault.code === "store.unavailable") this.#made = undefined;
+      throw fault;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.end({ timeout: CONNECT_SECONDS });
+  }
+
+  async #driver(): Promise<Driver> {
+    const client = await this.#connect();
+    this.#made ??= makeTables(client);
+    await this.#made;
+    return {
+      ...sqlOn(client),
+      transaction: async (run) =>
+        (await client.begin((transaction) => run(sqlOn(transaction)))) as Awaited<
+          ReturnType<typeof run>
+        >,
+      watch: this.#watch,
+      uptimeMs: () => uptime() * 1000,
+    };
+  }
+
+  /** The client is loaded where it is used: most gateways have no PostgreSQL. */
+  async #connect(): Promise<Client> {
+    const { default: postgres } = await import("postgres");
+    this.#client ??= postgres(this.#url, {
+      max: CONNECTIONS,
+      connect_timeout: CONNECT_SECONDS,
+      fetch_types: false,
+      onnotice: () => {},
+      backoff: () => 0,
+      connection: { application_name: "patchbay" },
+      // Sums and counts are exact as numbers.
+      types: { count: { to: 20, from: [20, 1700], serialize: String, parse: Number } },
+    }) as Client;
+    return this.#client;
+  }
+
+  /** A connection that says nothing, as after a cable was pulled, would be waited for forever. */
+  #bounded<Result>(asking: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.at(this.#clock.now() + QUERY_MS, () => {
+        const lost = this.#client;
+        this.#client = undefined;
+        lost?.end({ timeout: 0 }).catch(() => {}); // What it waited for is rejected with it.
+        reject(new Fault("store.timeout", "The PostgreSQL server of the store does not answer."));
+      });
+      asking.then(resolve, reject).finally(cancel);
+    });
+  }
+}
+
+/** The advisory lock of those who make the tables: "Patchbay" in ASCII. */
+const LOCK = "5791402270117945721";
+
+/**
+ * Makes the tables of a new database. Any number of replicas may do so at once:
+ * the first to get the lock does it, and the others find it done. A user that may
+ * not create anything can still use what is there.
+ */
+async function makeTables(client: Client): Promise<void> {
+  const known = "SELECT to_regclass('patchbay.versions')::text AS known";
+  const [there] = await client.unsafe<Row[]>(known);
+  if (typeof there?.["known"] === "string" && (await isMade(client))) return;
+  await client.begin(async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`;
+    await transaction`CREATE SCHEMA IF NOT EXISTS patchbay`;
+    await transaction`CREATE TABLE IF NOT EXISTS patchbay.versions (version integer PRIMARY KEY)`;
+    if (await isMade(transaction)) return;
+    for (const statement of schema("bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"))
+      await transaction.unsafe(statement);
+    await transaction`INSERT INTO patchbay.versions (version) VALUES (${VERSION})`;
+  });
+}
+
+/** Whether a database has these tables. Throws a Fault where it has others. */
+async function isMade(client: Asking): Promise<boolean> {
+  const [row] = await client.unsafe<Row[]>("SELECT max(version) AS version FROM patchbay.versions");
+  const version = row?.["version"] ?? null;
+  if (version === VERSION || version === null) return version === VERSION;
+  throw new Fault(
+    "store.unusable",
+    `The store's database was written by another version of Patchbay (version ${String(version)} of its tables, and this one has ${VERSION}); drop its schema \`patchbay\`, and new tables are made, or name another database in \`store.url\`.`,
+  );
+}

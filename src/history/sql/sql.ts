@@ -1,0 +1,39 @@
+/** What a database is asked by, whichever it is. */
+
+import type { AgeWatch } from "../age-watch.ts";
+
+export type Cell = string | number | null;
+export type Value = Cell | readonly (string | number)[];
+export type Row = Readonly<Record<string, Cell>>;
+type MaybeLater<Found> = readonly Found[] | Promise<readonly Found[]>;
+
+/** Rows that are inserted by one statement. The texts of a `json` column are long, and none of them is null or empty. */
+export type Insert = {
+  readonly table: string;
+  readonly columns: Readonly<Record<string, "text" | "bigint" | "json">>;
+  /** What to do about rows that are there, by the name `old`, and what to return. */
+  readonly tail?: string;
+};
+
+/**
+ * Statements are written once, in what both databases understand, and in the
+ * words of PostgreSQL where they differ: a driver translates those words.
+ *
+ * - `$1` is a parameter, and `= ANY ($1::text[])` looks for any of a list of them;
+ * - `patchbay.` stands before each table;
+ * - `patchbay.now_ms()` is the date, and `patchbay.lease_ms()` the clock of leases;
+ * - `least` and `greatest` choose among numbers;
+ * - `FOR UPDATE` and `FOR SHARE` lock rows until the transaction ends.
+ */
+export type Sql = {
+  all<Found = Row>(text: string, ...values: readonly Value[]): MaybeLater<Found>;
+  insert(into: Insert, rows: readonly (readonly Cell[])[]): MaybeLater<Row>;
+};
+
+export type Driver = Sql & {
+  /** Commits all of it, or undoes it. */
+  transaction<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result>;
+  readonly watch: AgeWatch;
+  /** Uptime of the machine in milliseconds, including suspension. */
+  readonly uptimeMs: () => number;
+};

@@ -1,0 +1,75 @@
+import { Worker } from "node:worker_threads";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { databaseOf, type Database, type OperationName } from "./operations.ts";
+
+/** A call of the thread of a database. */
+export type Call = {
+  readonly id: number;
+  readonly name: OperationName | "close";
+  readonly query?: unknown;
+};
+
+export type Reply = {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly fault?: { readonly code: FaultCode; readonly message: string };
+};
+
+type Waiting = { resolve(value: unknown): void; reject(fault: Fault): void };
+type Thread = { readonly worker: Worker; readonly waiting: Map<number, Waiting> };
+
+/** The same file from its source and as it is published. */
+const script = new URL(
+  import.meta.url.endsWith(".ts") ? "./sqlite-thread.ts" : "./sqlite-thread.js",
+  import.meta.url,
+);
+
+/**
+ * A SQLite file on a thread of its own. SQLite answers in the call that asks, so
+ * that a slow disk, a lock or a checkpoint would else hold up every stream of
+ * the process. The process does not stay for it while nothing is asked.
+ */
+export function openSqlite(path: string): Database {
+  let thread: Thread | undefined;
+  let calls = 0;
+
+  function start(): Thread {
+    const worker = new Worker(script, { workerData: path, execArgv: [], name: "store" });
+    const waiting: Thread["waiting"] = new Map();
+    const started = { worker, waiting };
+    worker.on("message", ({ id, value, fault }: Reply) => {
+      const call = waiting.get(id);
+      waiting.delete(id);
+      if (waiting.size === 0) worker.unref();
+      if (fault === undefined) call?.resolve(value);
+      else call?.reject(new Fault(fault.code, fault.message));
+    });
+    const end = (reason: unknown): void => {
+      if (thread === started) thread = undefined;
+      const gone = new Fault("store.unavailable", "The store's thread ended.", {}, reason);
+      for (const call of waiting.values()) call.reject(gone);
+      waiting.clear();
+    };
+    worker.on("error", end);
+    worker.on("exit", end);
+    return started;
+  }
+
+  function call(name: Call["name"], query?: unknown): Promise<unknown> {
+    const { worker, waiting } = (thread ??= start());
+    const id = ++calls;
+    worker.ref();
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, name, query } satisfies Call, []);
+    });
+  }
+
+  return databaseOf(call, async () => {
+    const open = thread;
+    if (open === undefined) return;
+    await call("close");
+    thread = undefined;
+    await open.worker.terminate();
+  });
+}

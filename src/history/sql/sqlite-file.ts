@@ -1,0 +1,136 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Fault } from "../../turn/fault.ts";
+import { schema, VERSION } from "./schema.ts";
+
+/**
+ * How long a statement waits for another process that writes. Only the thread
+ * of the store waits, and whoever asked it.
+ */
+const BUSY_MS = 2000;
+
+/**
+ * With WAL and `synchronous = NORMAL` a commit is in the hands of the operating
+ * system when it returns: it outlives the process, also one that is killed. A
+ * loss of power may take the last of them, never part of one; to wait for the
+ * disk with every commit would cost about a thousand times more. The log is
+ * taken over into the file every 4,000 pages, which is 16 MB: pages of indexes
+ * change with every turn, and each is taken over once.
+ */
+const pragmas = `
+PRAGMA synchronous = NORMAL;
+PRAGMA secure_delete = ON;
+PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -8000;
+PRAGMA journal_size_limit = 16777216;
+PRAGMA wal_autocheckpoint = 4000;
+`;
+
+/** A database file, made if need be: for its owner alone, in a folder for its owner alone. */
+export function openFile(path: string): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // To open a pipe would wait for its reader.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`${path} is not a regular file`);
+  closeSync(openSync(path, "a", 0o600));
+  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  try {
+    enterWal(database);
+    database.exec(pragmas);
+    makeTables(database, path);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** How long to wait before the mode is asked for again. */
+const RETRY_MS = 10;
+const SQLITE_BUSY = 5;
+
+/**
+ * SQLite takes a read lock to change the mode, and whoever holds one is not let wait for the
+ * write lock: where another process makes the same file at the same moment, as workers do that
+ * start together, it fails at once and not after BUSY_MS.
+ */
+function enterWal(database: DatabaseSync): void {
+  const last = performance.now() + BUSY_MS;
+  for (;;)
+    try {
+      return database.exec("PRAGMA journal_mode = WAL");
+    } catch (error) {
+      const { errcode = 0 } = error as { readonly errcode?: number };
+      if ((errcode & 0xff) !== SQLITE_BUSY || performance.now() >= last) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
+}
+
+/** Which file is at a path; undefined if there is none. */
+export function fileId(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
+}
+
+/**
+ * Runs all of it in one transaction, or undoes it. One that only reads is `DEFERRED`: it waits
+ * for no writer, and all that it reads is of one moment.
+ */
+function inTransaction<Result>(
+  database: DatabaseSync,
+  run: () => Result,
+  mode: "DEFERRED" | "IMMEDIATE" = "IMMEDIATE",
+): Result {
+  database.exec(`BEGIN ${mode}`);
+  try {
+    const result = run();
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    // Some errors, a full disk among them, have rolled it back already.
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Marks a file as ours: "PBay". */
+const APPLICATION_ID = 0x50_42_61_79;
+
+/**
+ * Makes the tables of a new file. Any number of processes may do so at once: the
+ * first to get the write lock does it, and the others find it done.
+ */
+export function makeTables(database: DatabaseSync, path: string): void {
+  // Read at one moment: another process may make them between two reads, and a file that
+  // has tables but not our mark yet would be taken for the database of something else.
+  if (inTransaction(database, () => isMade(database, path), "DEFERRED")) return;
+  inTransaction(database, () => {
+    if (isMade(database, path)) return;
+    for (const statement of schema("INTEGER PRIMARY KEY AUTOINCREMENT"))
+      database.exec(statement.replaceAll("patchbay.", ""));
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    database.exec(`PRAGMA user_version = ${VERSION}`);
+  });
+}
+
+/** Whether a file has these tables. Throws a Fault where it has others. */
+function isMade(database: DatabaseSync, path: string): boolean {
+  const pragma = (name: string): number =>
+    Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+  const version = pragma("user_version");
+  const isOurs = pragma("application_id") === APPLICATION_ID;
+  const isEmpty = database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (!isOurs && !isEmpty)
+    throw new Fault(
+      "store.unusable",
+      `${path} is the database of something else; name another file in \`store.path\`.`,
+    );
+  if (version !== VERSION && !isEmpty)
+    throw new Fault(
+      "store.unusable",
+      `${path} was written by another version of Patchbay (version ${version} of its tables, and this one has ${VERSION}); move it away, and a new one is made, or name another file in \`store.path\`.`,
+    );
+  return !isEmpty;
+}

@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { describeConversations } from "../../../test/support/conversation-suite.ts";
+import { ageSqlite } from "../../../test/support/stored-ages.ts";
+import { describeStore, type Age, type OpenStore } from "../../../test/support/store-suite.ts";
+import { SqlLog } from "../sql-log.ts";
+import type { Log } from "../log.ts";
+import { openSqlite } from "./sqlite-database.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "patchbay-store-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+const newPath = (): string => join(folder, `${++files}`, "store.db");
+
+const paths = new WeakMap<Log, string>();
+const open: OpenStore = (clock, retention) => {
+  const path = newPath();
+  const store = new SqlLog(openSqlite(path), { clock, retention, gatherMs: 0 });
+  paths.set(store, path);
+  return store;
+};
+const age: Age = (store, _, ms) => ageSqlite(paths.get(store) ?? "", ms);
+describeStore("SQLite", open, age);
+describeConversations("SQLite", open, age);
