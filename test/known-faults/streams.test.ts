@@ -262,7 +262,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
   });
 });
 
-describe.each(doors)("an upstream that keeps the %s door waiting", (door) => {
+describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (door) => {
   const SHORT = { timeouts: { headers: 100, idle: 100 } };
 
   it("before its headers is given up with 504", async () => {
