@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { trustConfig } from "../src/host/config/load.ts";
 import { runCommand } from "../test/support/command.ts";
 import { compileCache } from "../test/support/compile-cache.ts";
+import { openTerminal } from "../test/terminal/terminal.ts";
 import { flags } from "../src/host/config/env.ts";
 import { clients } from "./smoke/clients.ts";
 import { scenes } from "./smoke/scene.ts";
@@ -379,7 +380,8 @@ describe("patchbay init", () => {
 
 describe("patchbay health", () => {
   it("is ready, not ready, or not there, by its exit code", async () => {
-    const { url } = await serving();
+    await using terminal = openTerminal();
+    const { url } = await terminal.open();
     const ready = await command(["health", "--url", `${url}/v1`]);
     expect([ready.code, ready.out]).toEqual([0, `${url} is ready\n  demo: ready\n`]);
     const other = createHttpServer((_, response) => response.end("hello"));
@@ -416,10 +418,11 @@ describe("patchbay smoke", () => {
   });
 
   it("sees a burst, and the way back to single calls by the environment", async () => {
-    const { url } = await serving();
+    await using terminal = openTerminal();
+    const { url } = await terminal.open();
     expect((await command(["smoke", "--url", url])).code).toBe(0);
     const single = { PROXY_TOOL_BLOCK_MAX: "1", PROXY_STOP_AFTER_TOOLS_MODE: "first" };
-    const back = await serving([], single);
+    const back = await terminal.open(undefined, single);
     const { code, out } = await command(["smoke", "--url", back.url]);
     expect(code).toBe(1);
     expect(out).toContain("1 call came where 2 were expected; the gateway withheld the others");

@@ -60,7 +60,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const fake = await service("canary-good");
     terminal.configure(configFor(fake));
     await (await terminal.serve([], { IT_KEY: "x" })).stop("SIGKILL");
-    await terminal.serve([], { IT_KEY: "canary-dead" });
+    await terminal.open(undefined, { IT_KEY: "canary-dead" });
     const found = await report(terminal, [], { IT_KEY: "canary-good", GROQ_API_KEY: "canary" });
     expect([found.code, found.ok, found.by]).toEqual([1, false, "gateway"]);
     expect(outcome(found, "upstream.key")).toBe("wrong");

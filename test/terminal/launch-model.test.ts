@@ -49,7 +49,7 @@ describe.skipIf(process.platform === "win32")("the model of a launch", { timeout
     );
     const launched = await terminal.patchbayWith(withAgents(terminal), "launch", "goose");
     expect(launched.errors).toContain("goose on it/m through");
-    const gateway = await terminal.serve();
+    const gateway = await terminal.open();
     const smoke = await terminal.patchbay("smoke", "--url", gateway.url, "--expect", "1");
     expect(smoke.out).toContain("model it/m: bursts");
   });

@@ -97,7 +97,7 @@ describe.skipIf(process.platform === "win32")(
         chownSync(left.file, OTHER, OTHER);
         chownSync(left.socket, OTHER, OTHER);
       } else chmodSync(left.file, 0o666);
-      const gateway = await terminal.serve();
+      const gateway = await terminal.open();
       const { code, out } = await terminal.patchbay("status", "--json");
       const told = JSON.parse(out) as readonly { readonly url: string }[];
       expect([code, told.map(({ url }) => url), left.asked]).toEqual([0, [gateway.url], []]);
@@ -192,11 +192,11 @@ describe.skipIf(process.platform === "win32")("what others left", { timeout: 60_
     mkdirSync(home);
     chmodSync(home, 0o777);
     terminal.configure("upstreams: { c: { dialect: codex, command: 'true', home: ../codex } }\n");
-    const first = await terminal.serve();
+    const first = await terminal.open();
     expect(await (await ask(first.url, "c/m")).text()).toContain("can be written by every user");
     chmodSync(home, 0o700);
     spawnSync("mkfifo", [join(home, "config.toml")]);
-    const second = await terminal.serve();
+    const second = await terminal.open();
     const answer = await (await ask(second.url, "c/m")).text();
     expect(answer).toContain("config.toml, which Patchbay did not");
     expect(readdirSync(home)).toEqual(["config.toml"]);

@@ -8,10 +8,10 @@ const modeOf = (path: string): number => lstatSync(path).mode & 0o777;
 describe.skipIf(process.platform === "win32")("the private socket", { timeout: 120_000 }, () => {
   it("is its user's alone, also where the folder was open to others", async () => {
     await using terminal = openTerminal();
-    const first = await terminal.serve();
+    const first = await terminal.open();
     await first.stop();
     chmodSync(terminal.run, 0o777);
-    await terminal.serve();
+    await terminal.open();
     expect(modeOf(terminal.run)).toBe(0o700);
     expect(
       terminal.files().map((file) => [file.split(".")[1], modeOf(join(terminal.run, file))]),
@@ -23,7 +23,7 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
 
   it("is not looked for in a folder that others may write, and nothing is removed there", async () => {
     await using terminal = openTerminal();
-    await terminal.serve();
+    await terminal.open();
     writeFileSync(join(terminal.run, "1-x.json"), "{}");
     chmodSync(terminal.run, 0o777);
     expect(await terminal.patchbay("status")).toMatchObject({ code: 3 });
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
 
   it("is one for each of several gateways", async () => {
     await using terminal = openTerminal();
-    const both = await Promise.all([terminal.serve(), terminal.serve()]);
+    const both = await Promise.all([terminal.open(), terminal.open()]);
     const { code, out } = await terminal.patchbay("status", "--json");
     expect(code).toBe(0);
     const told = JSON.parse(out) as { url: string }[];
@@ -57,7 +57,7 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
 
   it("is not to be had by HTTP", async () => {
     await using terminal = openTerminal();
-    const { url } = await terminal.serve();
+    const { url } = await terminal.open();
     const answers = await Promise.all(
       ["/status", "/console/api/status", "/recording", "/feed"].map((path) =>
         fetch(`${url}${path}`),

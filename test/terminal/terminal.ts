@@ -9,11 +9,15 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { trustConfig } from "../../src/host/config/load.ts";
+import { doctorRoutes } from "../../cli/doctor/routes.ts";
+import { findingLine, loadConfig, trustConfig, type Origin } from "../../src/configuration.ts";
+import { nodePlatform, openRecorded, openServer, operate } from "../../src/serving.ts";
 import { runCommand, type CommandOutput } from "../support/command.ts";
 import { compileCache } from "../support/compile-cache.ts";
 
 const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
+/** Commands in this process change the environment while they run. */
+const { PATH } = process.env;
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 export type ServedGateway = {
@@ -23,6 +27,9 @@ export type ServedGateway = {
   errors(): string;
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
+
+/** A gateway in the process of the test, which commands find as they find one of `serve`. */
+export type OpenedGateway = { readonly url: string; stop(): Promise<void> };
 
 export type Terminal = AsyncDisposable & {
   readonly home: string;
@@ -42,6 +49,8 @@ export type Terminal = AsyncDisposable & {
   /** The same with more in its environment. */
   patchbayWith(env: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandOutput>;
   serve(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<ServedGateway>;
+  /** Opens a gateway in the process of the test: its process, its output and changed files are no subject. */
+  open(config?: string, env?: Readonly<Record<string, string>>): Promise<OpenedGateway>;
 };
 
 export function openTerminal(): Terminal {
@@ -51,11 +60,17 @@ export function openTerminal(): Terminal {
   mkdirSync(work);
   const environment = {
     ...compileCache,
-    PATH: process.env["PATH"],
+    PATH,
     HOME: home,
     PATCHBAY_RUNTIME_DIR: run,
   };
+  // The home of this process is another.
+  const folders = {
+    XDG_STATE_HOME: join(home, ".local", "state"),
+    XDG_CONFIG_HOME: join(home, ".config"),
+  };
   const children = new Set<Child>();
+  const gateways: OpenedGateway[] = [];
   const start: Terminal["start"] = (args, env = {}) => {
     const child = spawn(process.execPath, [cli, ...args], {
       cwd: work,
@@ -76,7 +91,7 @@ export function openTerminal(): Terminal {
     write,
     configure(content, name = "patchbay.yaml") {
       const file = write(name, content);
-      trustConfig(file, { XDG_STATE_HOME: join(home, ".local", "state") });
+      trustConfig(file, folders);
       return file;
     },
     files: () => readdirSync(run).toSorted(),
@@ -85,11 +100,44 @@ export function openTerminal(): Terminal {
     patchbayWith: (env, ...args) =>
       runCommand(args, { directory: work, env: { ...environment, ...env } }),
     serve: async (args = [], env = {}) => served(start(["serve", "--port", "0", ...args], env)),
+    async open(config, env = {}) {
+      const gateway = await opened({
+        file: config,
+        port: 0,
+        env: { ...environment, ...folders, ...env },
+        directory: work,
+      });
+      gateways.push(gateway);
+      return gateway;
+    },
     async [Symbol.asyncDispose]() {
+      for (const gateway of gateways) await gateway.stop();
       await Promise.all([...children].map((child) => ended(child, "SIGKILL")));
       rmSync(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** Does what `serve` does but for the log, signals and changed files. */
+async function opened(origin: Origin): Promise<OpenedGateway> {
+  const loaded = loadConfig(origin);
+  if (!loaded.ok) throw new Error(loaded.findings.map(findingLine).join("\n"));
+  const { config, files, keys, again } = loaded;
+  const { env } = origin;
+  const report = (): void => {};
+  const gateway = openRecorded(config, { ...nodePlatform(report), environment: env });
+  const server = await openServer(gateway, config.server);
+  gateway.start();
+  const { url } = server;
+  const group = process.pid;
+  const routes = doctorRoutes(gateway, again);
+  const control = await operate(gateway, { url, files, keys, group, env, report, routes });
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    control.close();
+    await server.close(0);
+  };
+  return { url, stop: () => (closing ??= close()) };
 }
 
 async function outputOf(child: Child): Promise<CommandOutput> {

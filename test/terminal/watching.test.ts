@@ -35,7 +35,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
   it("shows turns as they come and changes no byte of them, and no secret is told", async () => {
     await using terminal = openTerminal();
     const key = `key-${CANARY}`;
-    const { url } = await terminal.serve([], { PATCHBAY_API_KEY: key });
+    const { url } = await terminal.open(undefined, { PATCHBAY_API_KEY: key });
     const headers = { authorization: `Bearer ${key}`, "session-id": CANARY };
     const unwatched = await (await ask(url, headers)).text();
     const top = terminal.start(["top", "--json"]);
@@ -63,7 +63,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     await using terminal = openTerminal();
     const upstreams = "upstreams: { demo: { dialect: scripted } }";
     const config = terminal.write("p.yaml", `telemetry: { recording: failures }\n${upstreams}\n`);
-    await terminal.serve(["--config", config]);
+    await terminal.open(config);
     const { out } = await terminal.patchbay("status");
     expect(out).toMatch(/recording +turns that fail, masked, to /);
   });
@@ -100,7 +100,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
       "p.yaml",
       `${store}\nupstreams: { demo: { dialect: scripted } }\n`,
     );
-    const { url } = await terminal.serve(["--config", config]);
+    const { url } = await terminal.open(config);
     await (await ask(url)).text();
     const status = () => terminal.patchbay("status");
     await expect
@@ -126,7 +126,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     terminal.configure(
       "upstreams: { gone: { dialect: chat, base_url: 'http://127.0.0.1:9/v1', retries: 0 } }\nmodels: { '*': gone/m }\n",
     );
-    const { url } = await terminal.serve();
+    const { url } = await terminal.open();
     expect((await ask(url, { "x-request-id": "bad-1" })).ok).toBe(false);
     const status = await terminal.patchbay("status");
     expect([status.code, status.out]).toEqual([
@@ -135,7 +135,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     ]);
     expect(await codes("logs", "--turn", "bad-1")).toBe(1);
     expect(await codes("logs", "--last", "many")).toBe(2);
-    await terminal.serve();
+    await terminal.open();
     const several = await terminal.patchbay("logs");
     expect([several.code, several.errors]).toEqual([2, expect.stringContaining(`--url ${url}`)]);
   });
@@ -145,7 +145,7 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     terminal.configure(
       "server: { keys: [{ name: ann, key: ann-key }, { name: ben, key: ben-key }] }\n",
     );
-    const { url } = await terminal.serve();
+    const { url } = await terminal.open();
     await (await ask(url, { authorization: "Bearer ann-key", "x-request-id": "anns" })).text();
     await (await ask(url, { authorization: "Bearer ben-key", "x-request-id": "bens" })).text();
     const seen = await terminal.patchbay("logs", "--url", url, "--key", "ann-key");
