@@ -1,44 +1,42 @@
-import type { Decision } from "../../turn/decision.ts";
 import { isByModel, isBySystem, isOfModelTurn } from "../../turn/item.ts";
-import { itemPath, itemPlace } from "../../turn/path.ts";
+import type { Decision } from "../../turn/decision.ts";
+import { itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { type Profile, takesFrom } from "../../turn/profile.ts";
-import type { Item, Reasoning, Result, Turn } from "../../turn/turn.ts";
+import type { Item, Result, Turn } from "../../turn/turn.ts";
 import { idAllocator } from "../names/allocate.ts";
 import type { Destination } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
-import { Draft, type History, originOf, type RepairContext, takeNotes } from "./repair.ts";
+import { type History, Notes, type RepairContext, rewritten } from "./repair.ts";
 import { fitParts, fitRoles } from "./media.ts";
 import { pairCalls } from "./pairs.ts";
 import { translate } from "./translate.ts";
 
 export type HistoryPlan = {
-  /** The very same list where nothing changes. */
+  /** The client's own list if nothing changes. */
   readonly items: readonly Item<UpstreamName>[];
-  /** Where each of them comes from, in the client's numbers; none: as they stand. */
+  /** The client's places of the items; undefined: their own. */
   readonly places: readonly number[] | undefined;
   readonly decisions: readonly Decision[];
 };
 
-/** The conversation so far as the upstream can take it: names, forms, pairs, parts, roles and ids. */
+/** The conversation in a form that the upstream takes: names, forms, pairs, parts, roles and ids. */
 export function planHistory(
   turn: Turn,
   set: Toolset,
   profile: Profile,
   destination: Destination = {},
 ): HistoryPlan {
-  const notes = takeNotes();
+  const notes = new Notes(turn);
   const translated = translate(turn, set, { profile, destination, notes });
-  const apart = profile.history?.paired === true ? firstApart(turn, profile) : -1;
-  if (apart >= 0) notes.note(itemPath(turn, apart), "repaired", TOGETHER);
-  if (losesPrefill(turn, profile))
-    notes.note(itemPath(turn, turn.items.length - 1), "changed", ANEW);
   const { history: rule } = profile;
-  const path = (origin: number): string => itemPath(turn, origin);
+  const apart = rule?.paired === true ? firstApart(turn, profile) : -1;
+  if (apart >= 0) notes.note(apart, "repaired", TOGETHER);
+  if (losesPrefill(turn, profile)) notes.note(turn.items.length - 1, "changed", ANEW);
   const { items, origins } =
-    rule === undefined ? translated : applyRules(translated, { rule, profile, notes, path });
+    rule === undefined ? translated : applyRules(translated, { rule, profile, notes });
   return {
-    // Not the client's own list: what stands in several messages must not be sent as it came.
+    // A copy: items of several messages that are sent in one must not be sent as they came.
     items: apart >= 0 ? [...items] : items,
     places: origins === undefined ? turn.places : origins.map((at) => itemPlace(turn, at)),
     decisions: notes.decisions(),
@@ -49,7 +47,7 @@ const TOGETHER = "what the model said and called in one go is sent in one messag
 
 const ANEW = "the upstream may answer anew instead of going on with these words";
 
-/** Whether an answer is to go on with the last words, and the upstream's dialect knows no such thing. */
+/** True if an answer is to continue the last message, and the upstream's dialect cannot ask for that. */
 function losesPrefill({ dialect, traits, items }: Turn, profile: Profile): boolean {
   if (traits.prefills !== true || takesFrom(dialect, profile)) return false;
   const last = items.at(-1);
@@ -57,8 +55,8 @@ function losesPrefill({ dialect, traits, items }: Turn, profile: Profile): boole
 }
 
 /**
- * The first call that stands in another message than the text or call of the model
- * called right before it; -1 if none does. Results must follow all of its calls.
+ * The first call in another message than the text or call of the model right before it; -1 if
+ * there is none. Results must follow all calls of an answer.
  */
 const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number =>
   dialect !== profile.dialect || places === undefined
@@ -69,184 +67,143 @@ const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number 
         return isGoingOn && places[at] !== places[at - 1];
       });
 
-/** Every rule in turn; each gives back what it was given where nothing has to change. */
+/** Applies every rule in turn. Each returns the same object if nothing changes. */
 function applyRules(history: History, context: RepairContext): History {
   const { rule } = context;
   const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
-  const paired = rule.paired === true ? pairCalls(history, context) : history;
-  const fitted = fitRoles(fitParts(paired, context), context);
-  const followed = rule.empty === false ? dropLoneReasoning(fitted, context) : fitted;
-  const answered = words === undefined ? followed : answerResults(followed, words, context);
-  const introduced = asked === undefined ? answered : introduceCalls(answered, asked, context);
-  const reasoned =
-    blank === undefined ? introduced : addMissingReasoning(introduced, blank, context);
-  const hasIdRule = rule.paired === true || rule.ids !== undefined;
-  return fitNames(hasIdRule ? fitIds(reasoned, context) : reasoned, context);
+  let made = rule.paired === true ? pairCalls(history, context) : history;
+  made = fitRoles(fitParts(made, context), context);
+  if (rule.empty === false) made = dropLoneReasoning(made, context);
+  if (words !== undefined) made = answerResults(made, words, context);
+  if (asked !== undefined) made = introduceCalls(made, asked, context);
+  if (blank !== undefined) made = addMissingReasoning(made, blank, context);
+  if (rule.paired === true || rule.ids !== undefined) made = fitIds(made, context);
+  return fitNames(made, context);
 }
 
-/** Call ids in the upstream's form, each used once. Pairs stay pairs, so results follow their calls. */
-function fitIds(history: History, { rule, notes, path }: RepairContext): History {
-  const { items } = history;
-  if (!items.some(({ type }) => type === "call")) return history;
-  const tryOut = idAllocator(rule.ids);
-  if (items.every((item) => item.type !== "call" || tryOut(item.id) === item.id)) return history;
-  const allocate = idAllocator(rule.ids);
+/** Gives call ids the upstream's form, each used once. Pairs stay pairs, because results follow their calls. */
+function fitIds(history: History, context: RepairContext): History {
+  const allocate = idAllocator(context.rule.ids);
   /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
   const known = new Map<string, { readonly open: string[]; next: number }>();
-  const draft = new Draft(history);
-  items.forEach((item, place) => {
-    const origin = originOf(history, place);
+  return rewritten(history, context, (item, place, draft) => {
     if (item.type === "call") {
       const id = allocate(item.id);
       const given = known.get(item.id);
       if (given === undefined) known.set(item.id, { open: [id], next: 0 });
       else given.open.push(id);
       if (id === item.id) return draft.keep(place);
-      notes.note(path(origin), "renamed", "call ids the upstream does not take are sent as others");
-      return draft.add({ ...item, id }, origin);
+      draft.note(place, "renamed", "call ids the upstream does not take are sent as others");
+      return draft.add({ ...item, id }, place);
     }
     const given = item.type === "result" ? known.get(item.call) : undefined;
     if (item.type !== "result" || given === undefined) return draft.keep(place);
     const call = given.open[given.next] ?? given.open.at(-1) ?? item.call;
     given.next = Math.min(given.next + 1, given.open.length);
-    if (call === item.call) return draft.keep(place);
-    draft.add({ ...item, call }, origin);
+    if (call === item.call) draft.keep(place);
+    else draft.add({ ...item, call }, place);
   });
-  return draft.history();
 }
 
-/** Results under the names that the upstream knows their tools by, and no names where it takes none. */
-function fitNames(history: History, { rule, notes, path }: RepairContext): History {
-  const { names, resultNames } = rule;
-  const { items } = history;
+/** Gives results the upstream's names of their tools, and drops names of speakers that it does not take. */
+function fitNames(history: History, context: RepairContext): History {
+  const { names, resultNames } = context.rule;
   const isWanted = ({ name }: Result): boolean => resultNames === true || name !== undefined;
-  // The names of calls are looked up for results only: most clients give those none.
-  const areWanted = items.some((item) => item.type === "result" && isWanted(item));
-  if (!areWanted && names !== false) return history;
   const calls = new Map<string, string>();
-  const draft = new Draft(history);
-  items.forEach((item, place) => {
+  return rewritten(history, context, (item, place, draft) => {
     if (item.type === "call") calls.set(item.id, item.name);
     if (item.type === "result" && isWanted(item)) {
       const name = calls.get(item.call) ?? item.name;
-      if (name !== item.name) return draft.add({ ...item, name }, originOf(history, place));
+      if (name !== item.name) return draft.add({ ...item, name }, place);
     } else if (item.type === "message" && item.name !== undefined && names === false) {
-      const origin = originOf(history, place);
-      notes.note(path(origin), "dropped", "the upstream takes no names of who speaks");
-      return draft.add({ ...item, name: undefined }, origin);
+      draft.note(place, "dropped", "the upstream takes no names of who speaks");
+      return draft.add({ ...item, name: undefined }, place);
     }
     draft.keep(place);
   });
-  return draft.history();
 }
 
-/** Adds the model's `words` where somebody else speaks right behind results. */
-function answerResults(history: History, words: string, { notes, path }: RepairContext): History {
-  const draft = new Draft(history);
-  /** Whether only reasoning has followed the last result: reasoning alone is no answer to it. */
+const saying = (role: "assistant" | "user", text: string): Item<UpstreamName> => ({
+  type: "message",
+  role,
+  parts: [{ type: "text", text }],
+});
+
+/** Adds the model's `words` where another speaker follows results. */
+function answerResults(history: History, words: string, context: RepairContext): History {
+  /** True if only reasoning has followed the last result: reasoning alone does not answer it. */
   let isBehindResults = false;
-  history.items.forEach((item, place) => {
+  return rewritten(history, context, (item, place, draft) => {
     if (isBehindResults && item.type !== "result" && !isByModel(item)) {
       const reason = "only the model may speak behind results, so it is taken to have said a word";
-      const origin = originOf(history, place);
-      notes.note(path(origin), "repaired", reason);
-      const parts = [{ type: "text", text: words } as const];
-      draft.add({ type: "message", role: "assistant", parts }, origin);
+      draft.note(place, "repaired", reason);
+      draft.add(saying("assistant", words), place);
     }
     draft.keep(place);
     if (item.type !== "reasoning") isBehindResults = item.type === "result";
   });
-  return draft.history();
 }
 
 /** Adds the user's `words` where the conversation begins with calls. */
-function introduceCalls(history: History, words: string, { notes, path }: RepairContext): History {
+function introduceCalls(history: History, words: string, context: RepairContext): History {
   const { items } = history;
-  const call = firstCall(history);
-  if (call < 0) return history;
-  const origin = originOf(history, call);
-  const reason = "a call must follow somebody's words, so the user is taken to have said some";
-  notes.note(path(origin), "repaired", reason);
-  const draft = new Draft(history);
-  const first = items.findIndex(isByModel);
-  items.forEach((_, place) => {
-    const parts = [{ type: "text", text: words } as const];
-    if (place === first) draft.add({ type: "message", role: "user", parts }, origin);
-    draft.keep(place);
-  });
-  return draft.history();
-}
-
-/** The first call, if nobody but the model and the system has spoken by then; else -1. */
-function firstCall({ items }: History): number {
-  const place = items.findIndex(
+  const call = items.findIndex(
     (item) => item.type === "call" || (!isByModel(item) && !isBySystem(item)),
   );
-  return items[place]?.type === "call" ? place : -1;
+  if (items[call]?.type !== "call") return history;
+  const first = items.findIndex(isByModel);
+  return rewritten(history, context, (_, place, draft) => {
+    if (place === first) {
+      const reason = "a call must follow somebody's words, so the user is taken to have said some";
+      draft.note(call, "repaired", reason);
+      draft.add(saying("user", words), call);
+    }
+    draft.keep(place);
+  });
 }
 
-/** Puts `blank` where a turn of the model's makes calls and what it thought before is not known. */
-function addMissingReasoning(
-  history: History,
-  blank: string,
-  { notes, path }: RepairContext,
-): History {
+/** Puts `blank` in front of a turn of the model's that makes calls and whose reasoning is not known. */
+function addMissingReasoning(history: History, blank: string, context: RepairContext): History {
   const { items } = history;
-  const draft = new Draft(history);
   let end = 0;
-  items.forEach((item, place) => {
+  return rewritten(history, context, (item, place, draft) => {
     if (place >= end) {
       end = turnEnd(items, place);
-      if (!isKnown(item) && hasIn(items, place, end, "call")) {
-        const origin = originOf(history, place);
+      const hasCall = items.slice(place, end).some(({ type }) => type === "call");
+      if (!isKnown(item) && hasCall) {
         const reason =
           "what was thought before the call is not known; the upstream is told of nothing";
-        notes.note(path(origin), "repaired", reason);
-        const thought: Reasoning = { type: "reasoning", summary: [], content: [blank] };
-        draft.add(thought, origin);
+        draft.note(place, "repaired", reason);
+        draft.add({ type: "reasoning", summary: [], content: [blank] }, place);
       }
     }
     draft.keep(place);
   });
-  return draft.history();
 }
 
 /** Leaves out reasoning that led to nothing: by itself it makes a message without content. */
-function dropLoneReasoning(history: History, { notes, path }: RepairContext): History {
+function dropLoneReasoning(history: History, context: RepairContext): History {
   const { items } = history;
-  const draft = new Draft(history);
   let end = 0;
   let isLone = false;
-  items.forEach((item, place) => {
+  return rewritten(history, context, (item, place, draft) => {
     if (place >= end) {
       end = turnEnd(items, place);
-      isLone = isOfModelTurn(item) && !hasOther(items, place, end);
+      isLone =
+        isOfModelTurn(item) && items.slice(place, end).every(({ type }) => type === "reasoning");
     }
     if (!isLone) return draft.keep(place);
     const reason =
       "the upstream takes nothing empty, and nothing was said or called after this thought";
-    notes.note(path(originOf(history, place)), "dropped", reason);
+    draft.note(place, "dropped", reason);
   });
-  return draft.history();
 }
 
-type Items = readonly Item<UpstreamName>[];
-
-/** Behind the last item of the model's turn that begins at `start`; what is not the model's stands alone. */
-function turnEnd(items: Items, start: number): number {
+/** Behind the last item of the model's turn that begins at `start`; any other item stands alone. */
+function turnEnd(items: readonly Item<UpstreamName>[], start: number): number {
   let end = start;
   for (let item = items[end]; item !== undefined && isOfModelTurn(item); item = items[end]) end++;
   return Math.max(end, start + 1);
-}
-
-function hasIn(items: Items, start: number, end: number, type: Item["type"]): boolean {
-  for (let place = start; place < end; place++) if (items[place]?.type === type) return true;
-  return false;
-}
-
-function hasOther(items: Items, start: number, end: number): boolean {
-  for (let place = start; place < end; place++) if (items[place]?.type !== "reasoning") return true;
-  return false;
 }
 
 const isKnown = (item: Item<UpstreamName>): boolean =>

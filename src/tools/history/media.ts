@@ -3,39 +3,56 @@ import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../json/json.ts";
 import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Message, Part, Result } from "../../turn/turn.ts";
-import { Draft, originOf, type History, type RepairContext } from "./repair.ts";
+import { Draft, type History, type RepairContext, rewritten } from "./repair.ts";
 
 /**
- * What messages and results hold, as far as the upstream takes it. An image in
+ * Limits messages and results to parts that the upstream takes. An image in
  * a result that may only hold text follows as a message of the user's, behind
- * all results of its group; one in a system message, behind that.
+ * all results of its group; an image in a system message, behind that message.
  */
 export function fitParts(history: History, context: RepairContext): History {
-  const { rule, profile } = context;
-  const draft = new Draft(history);
-  let following: { readonly parts: Part[]; origin: number } | undefined;
+  const { rule, profile, notes } = context;
+  const draft = new Draft(history, notes);
+  let following: { readonly parts: Part[]; place: number } | undefined;
   const follow = (): void => {
     if (following === undefined) return;
-    const { parts, origin } = following;
+    const { parts, place } = following;
     following = undefined;
-    draft.add({ type: "message", role: "user", parts }, origin);
+    draft.add({ type: "message", role: "user", parts }, place);
   };
-  history.items.forEach((item, place) => {
+  for (const [place, item] of history.items.entries()) {
     if (item.type !== "result") follow();
-    if (item.type !== "message" && item.type !== "result") return draft.keep(place);
+    if (item.type !== "message" && item.type !== "result") {
+      draft.keep(place);
+      continue;
+    }
     const media = mediaFor(item, rule);
     const isFull = rule.empty !== false || (item.parts.length > 0 && !item.parts.some(isBlank));
-    if (isFull && item.parts.every((part) => isFit(part, media, profile))) return draft.keep(place);
-    const origin = originOf(history, place);
-    const { kept, moved } = sortParts(item, media, context, origin);
-    const parts = isFull ? kept : notEmpty(item, kept, context, origin);
-    if (parts !== undefined) draft.add({ ...item, parts }, origin);
-    if (moved.length === 0) return;
-    following ??= { parts: [], origin };
-    following.origin = origin;
-    append(following.parts, label(item));
+    if (isFull && item.parts.every((part) => isFit(part, media, profile))) {
+      draft.keep(place);
+      continue;
+    }
+    const moved: Part[] = [];
+    const kept = item.parts.map((part): Part => {
+      if (isFit(part, media, profile)) return part;
+      const text = lossText(part, item, rule);
+      draft.note(place, text.action, text.reason);
+      if (text.action === "reshaped") moved.push(part);
+      return { type: "text", text: text.said };
+    });
+    const parts = isFull ? kept : kept.filter((part) => !isBlank(part));
+    if (!isFull && parts.length === 0) {
+      draft.note(place, "repaired", "the upstream takes nothing empty");
+      if (item.type === "result") parts.push({ type: "text", text: "(no output)" });
+    }
+    if (isFull || parts.length > 0) draft.add({ ...item, parts }, place);
+    if (moved.length === 0) continue;
+    following ??= { parts: [], place };
+    following.place = place;
+    if (item.type === "result")
+      following.parts.push({ type: "text", text: `From the result of call ${item.call}:` });
     append(following.parts, moved);
-  });
+  }
   follow();
   return draft.history();
 }
@@ -45,9 +62,6 @@ const mediaFor = (item: Message | Result, rule: HistoryRule): readonly Medium[] 
   return isBySystem(item) ? (rule.systemMedia ?? rule.media) : rule.media;
 };
 
-const label = (item: Message | Result): Part[] =>
-  item.type === "result" ? [{ type: "text", text: `From the result of call ${item.call}:` }] : [];
-
 const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
 
 function isFit(part: Part, media: readonly Medium[] | undefined, profile: Profile): boolean {
@@ -56,86 +70,45 @@ function isFit(part: Part, media: readonly Medium[] | undefined, profile: Profil
   return media === undefined || media.includes(part.type);
 }
 
-type Sorted = { readonly kept: readonly Part[]; readonly moved: readonly Part[] };
-
-function sortParts(
-  item: Message | Result,
-  media: readonly Medium[] | undefined,
-  { rule, profile, notes, path }: RepairContext,
-  origin: number,
-): Sorted {
-  const moved: Part[] = [];
-  const kept = item.parts.map((part): Part => {
-    if (isFit(part, media, profile)) return part;
-    const mayFollow =
-      (item.type === "result" || isBySystem(item)) &&
-      part.type !== "text" &&
-      part.type !== "refusal" &&
-      part.type !== "opaque" &&
-      (rule.media?.includes(part.type) ?? true);
-    if (mayFollow) {
-      moved.push(part);
-      notes.note(
-        path(origin),
-        "reshaped",
-        `${part.type}s in ${item.type === "result" ? "results" : "system messages"} follow as a message of the user's`,
-      );
-      return { type: "text", text: `(The ${part.type} follows in the next message.)` };
-    }
-    notes.note(path(origin), "dropped", `the upstream takes no ${partName(part)} here`);
-    return { type: "text", text: `(Here was ${partName(part)} that cannot be shown.)` };
-  });
-  return { kept, moved };
-}
-
-function partName(part: Part): string {
-  if (part.type !== "opaque") return part.type;
-  return isFields(part.raw) && typeof part.raw.type === "string"
-    ? part.raw.type
-    : "unknown content";
-}
-
-/** Nothing, for a message without content; for a result, words to that effect. */
-function notEmpty(
-  item: Message | Result,
-  parts: readonly Part[],
-  { notes, path }: RepairContext,
-  origin: number,
-): readonly Part[] | undefined {
-  if (!parts.every(isBlank)) {
-    const some = parts.filter((part) => !isBlank(part));
-    return some.length === parts.length ? parts : some;
+/** The text in place of a part that the upstream does not take here: the part follows, or is dropped. */
+function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
+  const isMedium = part.type === "image" || part.type === "file" || part.type === "audio";
+  const mayMove = item.type === "result" || isBySystem(item);
+  if (isMedium && mayMove && (media?.includes(part.type) ?? true)) {
+    const where = item.type === "result" ? "results" : "system messages";
+    const reason = `${part.type}s in ${where} follow as a message of the user's`;
+    const said = `(The ${part.type} follows in the next message.)`;
+    return { action: "reshaped", reason, said } as const;
   }
-  const reason = "the upstream takes nothing empty";
-  notes.note(path(origin), "repaired", reason);
-  return item.type === "result" ? [{ type: "text", text: "(no output)" }] : undefined;
+  const raw = part.type === "opaque" && isFields(part.raw) ? part.raw.type : part.type;
+  const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown content";
+  const reason = `the upstream takes no ${name} here`;
+  return { action: "dropped", reason, said: `(Here was ${name} that cannot be shown.)` } as const;
 }
 
-/** Messages under roles that the upstream knows, and at places where it takes them. */
-export function fitRoles(history: History, { rule, notes, path }: RepairContext): History {
-  const { roles, lateSystem, reminderTag } = rule;
+/** Puts messages under roles that the upstream knows, and in places where it takes them. */
+export function fitRoles(history: History, context: RepairContext): History {
+  const { roles, lateSystem, reminderTag } = context.rule;
   if (roles === undefined && lateSystem !== false) return history;
-  const draft = new Draft(history);
   let isAtStart = true;
-  /** The parts of the message that those at the beginning have become. */
+  /** The parts of the message that the messages at the beginning have become. */
   let leading: Part[] | undefined;
-  history.items.forEach((item, place) => {
+  return rewritten(history, context, (item, place, draft) => {
     if (!isBySystem(item)) {
       isAtStart = false;
       return draft.keep(place);
     }
-    const origin = originOf(history, place);
     const role =
       roles === undefined || roles.includes(item.role) ? item.role : nearest(item.role, roles);
     if (role !== item.role)
-      notes.note(path(origin), "reshaped", `${item.role} messages are sent as ${role} messages`);
+      draft.note(place, "reshaped", `${item.role} messages are sent as ${role} messages`);
     const previous = draft.last();
     if (lateSystem !== false || previous === undefined || role === "user") {
       leading = undefined;
       if (role === item.role) draft.keep(place);
-      else draft.add({ ...item, role }, origin);
+      else draft.add({ ...item, role }, place);
     } else if (isAtStart && previous.type === "message" && item.parts.every(isText)) {
-      notes.note(path(origin), "reshaped", "the messages at the beginning are sent as one");
+      draft.note(place, "reshaped", "the messages at the beginning are sent as one");
       if (leading === undefined) {
         leading = [...previous.parts];
         draft.replaceLast({ ...previous, parts: leading });
@@ -146,14 +119,13 @@ export function fitRoles(history: History, { rule, notes, path }: RepairContext)
       const parts = reminderTag === undefined ? undefined : item.parts.map(reminder(reminderTag));
       const how = parts === undefined ? "" : ", marked as what they are";
       const reason = `later ${role} messages are sent as the user's${how}`;
-      notes.note(path(origin), parts === undefined ? "changed" : "reshaped", reason);
-      draft.add({ ...item, role: "user", parts: parts ?? item.parts }, origin);
+      draft.note(place, parts === undefined ? "changed" : "reshaped", reason);
+      draft.add({ ...item, role: "user", parts: parts ?? item.parts }, place);
     }
   });
-  return draft.history();
 }
 
-/** Words that models know as those of whoever set them up, though they stand among the user's. */
+/** Marks instructions among the user's words by a tag that models know. */
 const reminder =
   (tag: string) =>
   (part: Part): Part =>

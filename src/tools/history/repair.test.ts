@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { upstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import { Draft, type History } from "./repair.ts";
+import { ask } from "../../../test/support/turns.ts";
+import { Draft, type History, Notes } from "./repair.ts";
 
 const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   type: "call",
@@ -10,20 +11,21 @@ const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   name: upstreamName("f"),
   input: "{}",
 });
+const notes = new Notes(ask({}));
 const history: History = { items: [call("a"), call("b"), call("c")], origins: undefined };
 
 describe("a draft", () => {
   it("is the very conversation where all is kept", () => {
-    const draft = new Draft(history);
+    const draft = new Draft(history, notes);
     for (const place of [0, 1, 2]) draft.keep(place);
     expect(draft.last()).toBe(history.items[2]);
     expect(draft.history()).toBe(history);
   });
 
   it("remembers where its items come from once one changes", () => {
-    const draft = new Draft({ items: history.items, origins: [4, 5, 9] });
+    const draft = new Draft({ items: history.items, origins: [4, 5, 9] }, notes);
     draft.keep(0);
-    draft.add(call("new"), 5);
+    draft.add(call("new"), 1);
     draft.keep(2);
     expect(draft.history()).toEqual({
       items: [call("a"), call("new"), call("c")],
@@ -32,14 +34,14 @@ describe("a draft", () => {
   });
 
   it("leaves out what is not kept, at the end too", () => {
-    const draft = new Draft(history);
+    const draft = new Draft(history, notes);
     draft.keep(0);
     draft.keep(1);
     expect(draft.history()).toEqual({ items: [call("a"), call("b")], origins: [0, 1] });
   });
 
   it("puts items in another order", () => {
-    const draft = new Draft(history);
+    const draft = new Draft(history, notes);
     for (const place of [0, 2, 1]) draft.keep(place);
     expect(draft.history()).toEqual({
       items: [call("a"), call("c"), call("b")],

@@ -1,41 +1,38 @@
-import type { UpstreamName } from "../../turn/names.ts";
-import type { HistoryRule, Profile } from "../../turn/profile.ts";
-import type { Item } from "../../turn/turn.ts";
 import type { Action, Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { itemPath } from "../../turn/path.ts";
+import type { HistoryRule, Profile } from "../../turn/profile.ts";
+import type { Item, Turn } from "../../turn/turn.ts";
 
 /** A conversation under the upstream's names. */
 export type History = {
   readonly items: readonly Item<UpstreamName>[];
-  /** For each item, which of the client's it comes from; none: the one in its own place. */
+  /** The place of the client's item that each comes from; undefined: its own place. */
   readonly origins: readonly number[] | undefined;
 };
 
-/** What a rule needs to repair a conversation for an upstream. */
+/** The rules of an upstream, and the notes on what they change. */
 export type RepairContext = {
   readonly rule: HistoryRule;
   readonly profile: Profile;
   readonly notes: Notes;
-  /** Where the client finds one of its items. */
-  readonly path: (origin: number) => string;
 };
-
-/** Which of the client's items one of the conversation comes from. */
-export const originOf = ({ origins }: History, place: number): number => origins?.[place] ?? place;
 
 /**
  * A conversation as a rule rewrites it, item by item and in order. It is copied
- * when the first item changes: most conversations fit as they are, and then
- * `history()` is the very object that was given.
+ * when the first item changes: if none does, `history()` is the object that was given.
  */
 export class Draft {
   readonly #before: History;
-  /** How many items are kept so far; counts only up to the first change. */
+  readonly #notes: Notes;
+  /** The number of items that are kept, up to the first change. */
   #kept = 0;
   #items: Item<UpstreamName>[] | undefined;
   #origins: number[] = [];
 
-  constructor(history: History) {
+  constructor(history: History, notes: Notes) {
     this.#before = history;
+    this.#notes = notes;
   }
 
   /** Leaves the item at `place` as it is. */
@@ -43,14 +40,18 @@ export class Draft {
     const item = this.#before.items[place];
     if (item === undefined) return;
     if (this.#items === undefined && place === this.#kept) this.#kept++;
-    else this.add(item, originOf(this.#before, place));
+    else this.add(item, place);
   }
 
-  /** Puts an item at the end that was not there, or not so. */
-  add(item: Item<UpstreamName>, origin: number): void {
-    const items = this.#copied();
-    items.push(item);
-    this.#origins.push(origin);
+  /** Adds an item at the end; `place` is that of the item in whose stead it stands. */
+  add(item: Item<UpstreamName>, place: number): void {
+    this.#copied().push(item);
+    this.#origins.push(this.#originOf(place));
+  }
+
+  /** Notes a change under the client's path of the item at `place`. */
+  note(place: number, action: Action, reason: string): void {
+    this.#notes.note(this.#originOf(place), action, reason);
   }
 
   /** The last item so far. */
@@ -58,52 +59,64 @@ export class Draft {
     return this.#items === undefined ? this.#before.items[this.#kept - 1] : this.#items.at(-1);
   }
 
-  /** Puts another item in place of the last. */
   replaceLast(item: Item<UpstreamName>): void {
     const items = this.#copied();
     items[items.length - 1] = item;
   }
 
-  /** What is neither kept nor added is left out. */
+  /** The rewritten conversation. Items that were neither kept nor added are left out. */
   history(): History {
     const isSame = this.#items === undefined && this.#kept === this.#before.items.length;
     return isSame ? this.#before : { items: this.#copied(), origins: this.#origins };
   }
 
+  #originOf(place: number): number {
+    return this.#before.origins?.[place] ?? place;
+  }
+
   #copied(): Item<UpstreamName>[] {
     if (this.#items === undefined) {
       this.#items = this.#before.items.slice(0, this.#kept);
-      this.#origins = this.#items.map((_, place) => originOf(this.#before, place));
+      this.#origins = this.#items.map((_, place) => this.#originOf(place));
     }
     return this.#items;
   }
 }
 
-/** Collects decisions; what is done many times for one reason is listed once, with the first path. */
-export type Notes = {
-  note(path: string, action: Action, reason: string): void;
-  decisions(): readonly Decision[];
-};
-
-export function takeNotes(): Notes {
-  let found: Map<string, { decision: Decision; count: number }> | undefined;
-  return {
-    note(path, action, reason) {
-      found ??= new Map();
-      const key = `${action} ${reason}`;
-      const known = found.get(key);
-      if (known === undefined) found.set(key, { decision: { path, action, reason }, count: 1 });
-      else known.count++;
-    },
-    decisions: () =>
-      found === undefined
-        ? none
-        : [...found.values()].map(({ decision: { path, action, reason }, count }) => ({
-            path,
-            action,
-            reason: count === 1 ? reason : `${reason} (${count} times)`,
-          })),
-  };
+/** Rewrites a conversation by one function, which keeps or adds items to the draft. */
+export function rewritten(
+  history: History,
+  { notes }: Pick<RepairContext, "notes">,
+  each: (item: Item<UpstreamName>, place: number, draft: Draft) => void,
+): History {
+  const draft = new Draft(history, notes);
+  for (const [place, item] of history.items.entries()) each(item, place, draft);
+  return draft.history();
 }
 
-const none: readonly Decision[] = [];
+/** Collects decisions. Changes for the same reason are listed once, with the first path. */
+export class Notes {
+  readonly #turn: Turn;
+  #found: Map<string, { decision: Decision; count: number }> | undefined;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  /** Notes a change of the client's item at `origin`. */
+  note(origin: number, action: Action, reason: string): void {
+    const found = (this.#found ??= new Map());
+    const known = found.get(`${action} ${reason}`);
+    if (known !== undefined) known.count++;
+    else {
+      const decision = { path: itemPath(this.#turn, origin), action, reason };
+      found.set(`${action} ${reason}`, { decision, count: 1 });
+    }
+  }
+
+  decisions(): readonly Decision[] {
+    return Array.from(this.#found?.values() ?? [], ({ decision, count }) =>
+      count === 1 ? decision : { ...decision, reason: `${decision.reason} (${count} times)` },
+    );
+  }
+}
