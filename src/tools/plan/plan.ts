@@ -23,8 +23,6 @@ export type Plan = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
-  /** True if some tool was sent with another schema, against which calls are checked. */
-  readonly isRewritten: boolean;
   /** The client's limits on an answer. */
   readonly limits: Limits;
   /** A check of the answer, if the upstream cannot be held to the format. */
@@ -62,7 +60,6 @@ export function planTools(turn: Turn, profile: Profile, to: Destination = {}): P
     asked: turn,
     verdicts: set.verdicts,
     identity: set.identity,
-    isRewritten: set.isRewritten,
     limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
     seal: to.origin === undefined ? undefined : sealOf(turn, profile, changes.identical, to.origin),
   };

@@ -36,8 +36,6 @@ export function restoreAnswer(
   withholding?: Withholding,
 ): Stage<TurnEvent<UpstreamName>, Event> {
   let stages: Stage<TurnEvent<UpstreamName>, Event> = new CallRestorer(plan, report, withholding);
-  if (report !== undefined && plan.isRewritten)
-    stages = chain(stages, checkArguments(plan, report));
   if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
   if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
   return stages;
@@ -47,7 +45,12 @@ export function restoreAnswer(
 type OpenCall = {
   /** Its number among the client's calls; undefined if it is withheld. */
   readonly call: number | undefined;
-  readonly decoder: Decoder | undefined;
+  readonly decoder?: Decoder | undefined;
+  /** The client's own schema, if the upstream got another: the arguments are checked against it. */
+  readonly schema?: JsonSchema | undefined;
+  /** The client's name of the tool, and the arguments so far that are to be checked. */
+  readonly name: string;
+  text: string;
 };
 
 /** The calls of one choice. */
@@ -87,18 +90,18 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
       case "call-delta": {
         const open = this.#choices[event.choice]?.open[event.call];
         if (open === undefined) return emit(event);
-        const { call, decoder } = open;
+        const { call, decoder, schema } = open;
         if (call === undefined) return;
+        const text = decoder === undefined ? event.text : decoder.each(event.text);
+        if (schema !== undefined) open.text += text;
         if (decoder === undefined) return emit(call === event.call ? event : { ...event, call });
         this.#changed = true;
-        const text = decoder.each(event.text);
         if (text !== "") emit({ type: "call-delta", choice: event.choice, call, text });
         return;
       }
       case "call-end": {
         const open = this.#choices[event.choice]?.open[event.call];
         if (open === undefined) return emit(event);
-        if (open.decoder === undefined && open.call === event.call) return emit(event);
         return this.#end(event, open, emit);
       }
       case "turn-end": {
@@ -135,7 +138,13 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
         : (event as unknown as CallStart<ClientName>);
     const call = calls.passed++;
     const id = this.#newId(event.id);
-    calls.open[event.call] = { call, decoder };
+    calls.open[event.call] = {
+      call,
+      decoder,
+      schema: bound?.original,
+      name: restored.name,
+      text: "",
+    };
     const isSame = call === event.call && id === event.id;
     if (!isSame || (restored as unknown) !== event || decoder !== undefined) this.#changed = true;
     emit(isSame ? restored : { ...restored, call, id });
@@ -160,7 +169,7 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
     this.#withholding.leftOut?.(event, "withheld");
     const reason = `a call of \`${event.name}\` is withheld: ${why}`;
     this.#report({ path: callPath(event), action: "dropped", reason });
-    calls.open[event.call] = { call: undefined, decoder: undefined };
+    calls.open[event.call] = { call: undefined, name: event.name, text: "" };
     this.#changed = true;
   }
 
@@ -183,7 +192,8 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
     return unique;
   }
 
-  #end(event: CallEnd, { call, decoder }: OpenCall, emit: Emit<Event>): void {
+  #end(event: CallEnd, open: OpenCall, emit: Emit<Event>): void {
+    const { call, decoder, schema } = open;
     if (call === undefined) return;
     const { choice, complete } = event;
     const text = decoder?.end(complete) ?? "";
@@ -193,6 +203,12 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
     }
     if (text !== "") emit({ type: "call-delta", choice, call, text });
     emit(call === event.call ? event : { ...event, call });
+    if (schema === undefined || !complete) return;
+    // The arguments still reach the client as the model wrote them.
+    const flaw = argumentFlaw(open.text + text, schema);
+    if (flaw === undefined) return;
+    const reason = `the arguments of a call of \`${open.name}\` ${flaw}`;
+    this.#report({ path: "output", action: "noticed", reason });
   }
 
   /** The reason why a call is withheld, if it is. */
@@ -246,47 +262,8 @@ function decoderOf(call: CallStart<UpstreamName>, bound: Bound | undefined): Dec
   return call.kind === "custom" ? undefined : bound.form?.decoder();
 }
 
-/** A call of a tool whose schema the upstream got in another form. */
-type CheckedCall = { readonly name: string; readonly schema: JsonSchema; text: string };
-
-/**
- * Checks the arguments of calls against the client's own schema if the upstream
- * got another. A violation is reported; arguments still reach the client as the
- * model wrote them.
- */
-function checkArguments({ identity }: Plan, report: OnDecision): Stage<Event, Event> {
-  const choices: (CheckedCall | undefined)[][] = [];
-  return {
-    each(event, emit) {
-      emit(event);
-      switch (event.type) {
-        case "call-start": {
-          const { original } = identity.byIdentity(event) ?? {};
-          if (original === undefined) return;
-          const call = { name: event.name, schema: original, text: "" };
-          (choices[event.choice] ??= [])[event.call] = call;
-          return;
-        }
-        case "call-delta": {
-          const call = choices[event.choice]?.[event.call];
-          if (call !== undefined) call.text += event.text;
-          return;
-        }
-        case "call-end": {
-          const call = choices[event.choice]?.[event.call];
-          const flaw = call !== undefined && event.complete ? argumentFlaw(call) : undefined;
-          if (call === undefined || flaw === undefined) return;
-          const reason = `the arguments of a call of \`${call.name}\` ${flaw}`;
-          return report({ path: "output", action: "noticed", reason });
-        }
-        default:
-      }
-    },
-  };
-}
-
 /** The violation in a call's arguments. It quotes the schema and never the arguments. */
-function argumentFlaw({ text, schema }: CheckedCall): string | undefined {
+function argumentFlaw(text: string, schema: JsonSchema): string | undefined {
   const value = text.trim() === "" ? {} : jsonOf(text);
   if (value === undefined) return "are not JSON";
   const errors = errorsIn(value, schema, text.length);

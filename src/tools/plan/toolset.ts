@@ -106,8 +106,6 @@ export type Toolset = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: Identities;
-  /** True if some tool was sent with another schema, against which calls are checked. */
-  readonly isRewritten: boolean;
   /** Every offered tool, including those that need no name. */
   readonly offered: readonly Bound[];
   readonly tools: readonly Tool<UpstreamName>[];
@@ -204,7 +202,6 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     verdicts,
     decisions,
     identity: createIdentityMap(callable(offered)),
-    isRewritten: offered.some(({ original }) => original !== undefined),
     offered,
     // If no name differs, both kinds of name are the same.
     tools: identical
