@@ -1,6 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { entriesOf, JsonScanner, membersOf, spanAt, valueEnd } from "./scan.ts";
+import { JsonScanner, membersOf, type Span, spanAt, valueEnd } from "./scan.ts";
+
+/** The entries of a list, up to the first index that has none. */
+function entriesOf(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (let span = spanAt(text, ["0"]); span; span = spanAt(text, [`${found.length}`]))
+    found.push(span);
+  return found;
+}
 import { cpuTime } from "../../test/support/cpu-time.ts";
 
 const containers = fc.oneof(

@@ -1,3 +1,5 @@
+/** Finds values in JSON text by their offsets. */
+
 import { jsonOf } from "./json.ts";
 
 const QUOTE = 0x22;
@@ -8,12 +10,13 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 
+/** Keys and most values are shorter than a search is worth. */
 const NEAR = 24;
 
 /**
- * Follows a JSON value that comes in pieces, split anywhere: how many brackets
- * are open, and whether a string is. Every character is looked at once. Grammar
- * is not checked: whoever needs that parses what was found.
+ * Follows a JSON value that comes in pieces, split anywhere: the number of open
+ * brackets, and whether a string is open. It reads every character once and
+ * does not check the grammar.
  */
 export class JsonScanner {
   #depth = 0;
@@ -22,16 +25,15 @@ export class JsonScanner {
   #escaped = false;
 
   /**
-   * Goes on by a piece, from a place in it. Gives the place behind the bracket
-   * or quote that closes the value, -1 while it is open or has not begun.
+   * Reads a piece from an offset. Returns the offset behind the bracket or quote
+   * that closes the value; -1 while the value is open or has not begun.
    */
   scan(piece: string, from = 0): number {
     let depth = this.#depth;
     let at = from;
     if (this.#quoted) {
       at = this.#stringEnd(piece, at);
-      if (at === -1) return -1;
-      if (depth === 0) return at;
+      if (at === -1 || depth === 0) return at;
     }
     for (; at < piece.length; at++) {
       const code = piece.charCodeAt(at);
@@ -44,7 +46,7 @@ export class JsonScanner {
         depth++;
         this.#opened = true;
       } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
-        // One that closes nothing ends what is no JSON.
+        // A bracket that closes nothing ends a text that is not JSON.
         if (--depth > 0) continue;
         this.#depth = depth;
         return at + 1;
@@ -54,12 +56,11 @@ export class JsonScanner {
     return -1;
   }
 
-  /** Goes on by all of a piece, whatever it closes on the way. */
+  /** Reads all of a piece, also behind the end of a value. */
   follow(piece: string): void {
     for (let at = 0; at !== -1;) at = this.scan(piece, at);
   }
 
-  /** Forgets what it followed. */
   reset(): void {
     this.#depth = 0;
     this.#opened = false;
@@ -67,49 +68,38 @@ export class JsonScanner {
     this.#escaped = false;
   }
 
-  /** Whether a bracket is open. */
+  /** True while a bracket is open. */
   isOpen(): boolean {
     return this.#depth > 0;
   }
 
-  /** Whether every bracket is closed again, and there was one. */
+  /** True if there was a bracket and all are closed again. */
   isClosed(): boolean {
     return this.#opened && this.#depth <= 0;
   }
 
-  /** Behind the quote that closes the string; -1 if it goes on in the next piece. */
+  /** The offset behind the quote that closes the string; -1 if the string continues in the next piece. */
   #stringEnd(piece: string, from: number): number {
-    let at = this.#escaped ? from + 1 : from;
-    this.#escaped = false;
-    // Keys and most values are shorter than a search is worth.
-    for (const near = Math.min(piece.length, at + NEAR); at < near; at++) {
-      const code = piece.charCodeAt(at);
-      if (code === QUOTE) {
-        this.#quoted = false;
-        return at + 1;
-      }
-      if (code === BACKSLASH) at++;
+    const start = this.#escaped ? from + 1 : from;
+    const quote = closingQuote(piece, start);
+    this.#quoted = quote >= piece.length;
+    if (!this.#quoted) {
+      this.#escaped = false;
+      return quote + 1;
     }
-    if (at > piece.length) this.#escaped = true;
-    for (; at < piece.length;) {
-      const quote = piece.indexOf('"', at);
-      const end = quote === -1 ? piece.length : quote;
-      let slash = end;
-      while (slash > at && piece.charCodeAt(slash - 1) === BACKSLASH) slash--;
-      const isEscaped = (end - slash) % 2 === 1;
-      if (quote !== -1 && !isEscaped) {
-        this.#quoted = false;
-        return quote + 1;
-      }
-      if (quote === -1) this.#escaped = isEscaped;
-      at = end + 1;
-    }
-    this.#quoted = true;
+    const slashes = backslashesBefore(piece, piece.length, start);
+    this.#escaped = start > piece.length || slashes % 2 === 1;
     return -1;
   }
 }
 
-/** What JSON takes for a blank. */
+/** The number of backslashes that stand directly before an offset. */
+function backslashesBefore(text: string, end: number, from: number): number {
+  let at = end;
+  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at--;
+  return end - at;
+}
+
 const isBlank = (code: number): boolean =>
   code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
@@ -118,10 +108,9 @@ export function skipBlanks(text: string, at: number): number {
   return at;
 }
 
-/** Where the string ends whose content begins at `from`: the place of its closing quote, or the end of a text that has none. */
+/** The offset of the quote that closes the string whose content begins at `from`; the end of the text if there is none. */
 export function closingQuote(text: string, from: number): number {
   for (let at = from; at < text.length;) {
-    // Keys and most values are shorter than a search is worth.
     for (const near = Math.min(text.length, at + NEAR); at < near; at++) {
       const code = text.charCodeAt(at);
       if (code === QUOTE) return at;
@@ -129,20 +118,18 @@ export function closingQuote(text: string, from: number): number {
     }
     const quote = text.indexOf('"', at);
     if (quote === -1) return text.length;
-    let slash = quote;
-    while (slash > at && text.charCodeAt(slash - 1) === BACKSLASH) slash--;
-    if ((quote - slash) % 2 === 0) return quote;
+    if (backslashesBefore(text, quote, at) % 2 === 0) return quote;
     at = quote + 1;
   }
   return text.length;
 }
 
-// What follows walks text that is known to be JSON.
+// The functions below read text that is known to be JSON.
 
-/** One for all walks: each is over before the next begins. */
+/** One scanner for all calls: each is over before the next begins. */
 const scanner = new JsonScanner();
 
-/** Behind the value that begins at `from`. */
+/** The offset behind the value that begins at `from`. */
 export function valueEnd(text: string, from: number): number {
   const code = text.charCodeAt(from);
   if (code === QUOTE || code === OPEN_LIST || code === OPEN_OBJECT) {
@@ -158,13 +145,13 @@ export function valueEnd(text: string, from: number): number {
 const isBehindScalar = (code: number): boolean =>
   code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || isBlank(code);
 
-/** Where a value stands. */
+/** The offsets of a value. */
 export type Span = { readonly from: number; readonly end: number };
 
-/** A value of an object, and its key with the place where that begins. */
+/** A value of an object, with its key and the offset of the key. */
 export type Member = Span & { readonly key: string; readonly at: number };
 
-/** The first member of the object that begins at `from`. `known` is the span of a value that is not walked again. */
+/** The first member of the object that begins at `from`. `known`: the span of a value that is not read again. */
 export function firstMember(text: string, from = 0, known?: Span): Member | undefined {
   const start = skipBlanks(text, from);
   return text.charCodeAt(start) === OPEN_OBJECT
@@ -172,7 +159,7 @@ export function firstMember(text: string, from = 0, known?: Span): Member | unde
     : undefined;
 }
 
-/** The member behind one that ends there; none behind the last. */
+/** The member behind the one that ends at `end`. */
 export const nextMember = (text: string, end: number, known?: Span): Member | undefined =>
   // Behind the comma, or behind the object.
   memberFrom(text, skipBlanks(text, skipBlanks(text, end) + 1), known);
@@ -182,31 +169,17 @@ function memberFrom(text: string, at: number, known: Span | undefined): Member |
   const keyEnd = valueEnd(text, at);
   const from = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
   const end = from === known?.from ? known.end : valueEnd(text, from);
-  return { key: keyOf(text.slice(at, keyEnd)), at, from, end };
+  const literal = text.slice(at, keyEnd);
+  const key = literal.includes("\\") ? String(jsonOf(literal)) : literal.slice(1, -1);
+  return { key, at, from, end };
 }
 
-/** The members of the object that begins at `from`, in their order and as often as they are there. */
+/** The members of the object that begins at `from`, in their order; a repeated key is given again. */
 export function* membersOf(text: string, from = 0): Generator<Member> {
   for (let one = firstMember(text, from); one; one = nextMember(text, one.end)) yield one;
 }
 
-const keyOf = (literal: string): string =>
-  literal.includes("\\") ? String(jsonOf(literal)) : literal.slice(1, -1);
-
-/** The entries of the list that begins at `from`. */
-export function* entriesOf(text: string, from = 0): Generator<Span> {
-  let at = skipBlanks(text, from);
-  if (text.charCodeAt(at) !== OPEN_LIST) return;
-  for (at = skipBlanks(text, at + 1); at < text.length && text.charCodeAt(at) !== CLOSE_LIST;) {
-    const end = valueEnd(text, at);
-    yield { from: at, end };
-    const behind = skipBlanks(text, end);
-    if (text.charCodeAt(behind) !== COMMA) return;
-    at = skipBlanks(text, behind + 1);
-  }
-}
-
-/** Where the value under a path of keys and numbers stands. Of a key that is there twice the last one counts. */
+/** The span of the value under a path of keys and indexes. The last of repeated keys counts. */
 export function spanAt(text: string, path: readonly string[]): Span | undefined {
   const start = skipBlanks(text, 0);
   let span: Span | undefined = { from: start, end: valueEnd(text, start) };
@@ -227,8 +200,14 @@ export function memberAt(text: string, from: number, key: string): Span | undefi
   return found;
 }
 
-function entryAt(text: string, from: number, place: number): Span | undefined {
-  let at = 0;
-  for (const entry of entriesOf(text, from)) if (at++ === place) return entry;
+function entryAt(text: string, from: number, index: number): Span | undefined {
+  let at = skipBlanks(text, from + 1);
+  for (let passed = 0; at < text.length && text.charCodeAt(at) !== CLOSE_LIST; passed++) {
+    const end = valueEnd(text, at);
+    if (passed === index) return { from: at, end };
+    const behind = skipBlanks(text, end);
+    if (text.charCodeAt(behind) !== COMMA) return undefined;
+    at = skipBlanks(text, behind + 1);
+  }
   return undefined;
 }

@@ -90,6 +90,14 @@ const conversations: Readonly<Record<string, (size: number) => object>> = {
       { type: "function_call_output", call_id: `c${at}`, output: "x" },
     ]).flat(),
   }),
+  "messages with a foreign field": (size) => ({
+    tools: [tool(0)],
+    input: many(size, () => ({ role: "user", content: "a", x: 1 })),
+  }),
+  "searches of the provider": (size) => ({
+    input: "Hi",
+    tools: [tool(0), ...many(size, () => ({ type: "web_search" }))],
+  }),
   namespaces: (size) => ({
     input: "Hi",
     tools: many(size, (at) => ({

@@ -106,9 +106,9 @@ class Translator {
     const call = this.#named.get(item.call) ?? item.call;
     const kind = this.#kinds.get(call) ?? upstreamKind(item.kind, this.#profile);
     if (kind === item.kind) return item;
-    const answer = kindOf(item.kind)?.standIn?.answer;
+    const standIn = kindOf(item.kind)?.standIn;
     const brought = this.#namesBrought(item);
-    const parts = this.#withLoads(answer?.(item, brought) ?? item.parts, item, brought);
+    const parts = this.#withLoads(standIn?.answer?.(item, brought) ?? item.parts, item, brought);
     return { ...item, call, kind, parts, extra: undefined };
   }
 
