@@ -4,7 +4,7 @@ import type { Call, Part, Result, ToolChoice, Turn } from "../../turn/turn.ts";
 import { joinText, lastUserIndex, lastUserText } from "../turn-text.ts";
 import { callables, callsFor, commandsIn, type Callable, type MadeCall } from "./calls.ts";
 import { exampleOf } from "./example.ts";
-import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom, type Facts } from "./words.ts";
+import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./words.ts";
 
 /** All that the demo has to say to a turn. */
 export type Reply = {
@@ -155,7 +155,8 @@ const ANSWER_NAMES =
 /** Values that are remembered for one name: a list of thousands has a value for each. */
 const MAX_FACTS = 4;
 
-function factsOf(results: readonly Answered[], words: string): Facts {
+/** What calls were made with, what they came to, and the answer itself, by plain property name. */
+function factsOf(results: readonly Answered[], words: string): Map<string, unknown[]> {
   const facts = new Map<string, unknown[]>();
   const read = (value: unknown, depth = 0): void => {
     if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return;

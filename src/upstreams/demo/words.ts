@@ -2,7 +2,6 @@
 
 import { isFields } from "../../json/json.ts";
 import { typesIn } from "../../schema/keywords.ts";
-import type { Fields } from "../../turn/turn.ts";
 import type { ValueSource } from "./example.ts";
 
 /** Words that name no tool and no value. */
@@ -51,23 +50,20 @@ export function typedLines(message: string): string {
 
 export const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
-type Names = {
-  /** Quoted text, else proper names, else the words behind a preposition. */
-  readonly names: readonly string[];
-  /** True if the names stand side by side, as in "Paris, Rome and Oslo". */
-  readonly isList: boolean;
-};
-
 /** The values that a text has for a call's arguments. */
-export type Subjects = Names & {
+export type Subjects = {
   readonly text: string;
   readonly stems: ReadonlySet<string>;
   /** In quotation marks or backticks. */
   readonly quoted: readonly string[];
+  /** Quoted text, else proper names, else the words behind a preposition. */
+  readonly names: readonly string[];
+  /** True if the names stand side by side, as in "Paris, Rome and Oslo". */
+  readonly isList: boolean;
   readonly numbers: readonly number[];
 };
 
-const NUMBER = /(?<![\p{L}\d.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
+const NUMBER = /(?<![\p{L}\d.-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
 const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’-]*/u.source;
 /** A state in two capitals belongs to its town: "Boston, MA". */
@@ -83,20 +79,13 @@ const PREPOSITION =
 export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): Subjects {
   const quoted = Array.from(text.matchAll(QUOTED), (found) => found.slice(1).join(""));
   const numbers = Array.from(text.matchAll(NUMBER), ([one]) => Number(one.replaceAll(",", "")));
-  const named =
-    quoted.length > 0 ? { names: quoted, isList: quoted.length > 1 } : namesIn(text, own);
-  return { text, stems: stemsOf(text), quoted, numbers, ...named };
-}
-
-function namesIn(text: string, own: ReadonlySet<string>): Names {
-  const isOrdinary = (word: string): boolean =>
-    common.has(word.toLowerCase()) || own.has(stem(word.toLowerCase()));
-  const names: string[] = [];
+  const names = quoted.length > 0 ? [...quoted] : [];
   let isList = true;
   let end = 0;
-  for (const { 0: whole, index } of text.matchAll(PROPER)) {
+  for (const { 0: whole, index } of quoted.length > 0 ? [] : text.matchAll(PROPER)) {
     const words = whole.split(" ");
-    while (words[0] !== undefined && isOrdinary(words[0].replace(/['’].*/, ""))) words.shift();
+    const isOrdinary = (word: string): boolean => common.has(word) || own.has(stem(word));
+    while (isOrdinary(words[0]?.replace(/['’].*/, "").toLowerCase() ?? "")) words.shift();
     const name = words.join(" ").replace(/['’]s?$/, "");
     if (name === "") continue;
     const start = index + whole.length - words.join(" ").length;
@@ -106,26 +95,22 @@ function namesIn(text: string, own: ReadonlySet<string>): Names {
   }
   // A capital that opens a sentence makes no name ("Translate"), unless there is no other.
   if (names.length > 1 && !isList && text.startsWith(names[0] ?? "")) names.shift();
-  if (names.length > 0) return { names, isList: isList && names.length > 1 };
-  // Else up to four words behind a preposition, and the words listed with them.
-  const pieces = PREPOSITION.exec(text)?.[1]?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? [];
-  const plain = pieces.flatMap((piece) => {
+  // Without capitals: up to four words behind a preposition, and the words listed with them.
+  const listed = names.length > 0 ? undefined : PREPOSITION.exec(text)?.[1];
+  for (const piece of listed?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? []) {
     const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
     const last = words.findIndex((word) => common.has(word));
-    return words.slice(0, last === -1 ? 4 : last).join(" ") || [];
-  });
-  return { names: plain, isList: plain.length > 1 };
+    const name = words.slice(0, last === -1 ? 4 : last).join(" ");
+    if (name !== "") names.push(name);
+  }
+  return { text, stems: stemsOf(text), quoted, numbers, names, isList: isList && names.length > 1 };
 }
-
-/** Values of earlier results, by plain property name. */
-export type Facts = ReadonlyMap<string, readonly unknown[]>;
 
 export const plainName = (name: string): string =>
   name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
 
 const FREE_TEXT =
   /^(?:query|search|question|prompt|text|message|content|input|body|q|topic|instructions?|request)$/;
-const COMMAND = /^(?:command|cmd|shell|script|code|argv?|args)s?$/;
 
 /** A parameter that takes whole sentences, by its name. */
 export const isFreeText = (name: string): boolean => FREE_TEXT.test(plainName(name));
@@ -147,28 +132,42 @@ const shapes: readonly (readonly [properties: RegExp, shape: RegExp])[] = [
   [/^(?:destination|to$|arrival|recipient)/, new RegExp(`\\bto ${PLACE}`, "u")],
 ];
 
-/** Draws arguments from the user's text and from earlier results. */
-export function valuesFrom(about: Subjects, facts: Facts = new Map()): ValueSource {
+/** Draws arguments from the user's text, and before that from values known by plain property name. */
+export function valuesFrom(
+  about: Subjects,
+  known: ReadonlyMap<string, readonly unknown[]> = new Map(),
+): ValueSource {
   const { text, quoted, stems } = about;
   const names = about.names.values();
-  const numbers = about.numbers.values();
+  const numbers = [...about.numbers];
+  const isSpokenOf = (word: string): boolean => [...stemsOf(word)].some((one) => stems.has(one));
+  const mentioned = (values: readonly unknown[]): readonly string[] =>
+    values.filter(
+      (one) =>
+        typeof one === "string" &&
+        isSpokenOf(one) &&
+        text.toLowerCase().includes(one.toLowerCase()),
+    ) as string[];
+  const isNumeric = (type = "string"): boolean => type === "number" || type === "integer";
   return {
     isMentioned: (name, schema) =>
-      facts.has(plainName(name)) ||
-      mentioned(schema, about).length > 0 ||
-      labelled(name, about) !== undefined,
+      known.has(plainName(name)) ||
+      (Array.isArray(schema.enum) && mentioned(schema.enum).length > 0) ||
+      (isNumeric(typesIn(schema)[0]) && about.numbers.length > 0 && isSpokenOf(name)),
     *values(name, schema) {
       const plain = plainName(name);
-      yield* facts.get(plain) ?? [];
       const [type = "string"] = typesIn(schema);
-      if (Array.isArray(schema.enum)) yield* mentioned(schema, about);
-      else if (type === "array") yield listFor(plain, schema, about);
-      else if (type === "number" || type === "integer") {
-        yield Number(labelled(name, about) ?? NaN);
-        yield numbers.next().value;
-      } else if (type === "string" && COMMAND.test(plain)) yield commandIn(text);
+      const items = isFields(schema.items) ? schema.items : {};
+      yield* known.get(plain) ?? [];
+      if (Array.isArray(schema.enum)) yield* mentioned(schema.enum);
+      else if (/^(?:command|cmd|shell|script|code|argv?|args)s?$/.test(plain)) {
+        // Prose of the user is never run: only text in backticks is a command.
+        const command = /`([^`]+)`/.exec(text)?.[1] ?? "echo demo";
+        yield type === "array" ? argumentList(command) : command;
+      } else if (type === "array" && Array.isArray(items.enum)) yield mentioned(items.enum);
+      else if (type === "array") yield typesIn(items)[0] === "string" ? about.names : about.numbers;
+      else if (isNumeric(type)) while (numbers.length > 0) yield numbers.shift();
       else if (type === "string") {
-        yield labelled(name, about);
         for (const [properties, shape] of shapes)
           if (properties.test(plain) || properties.test(String(schema.format)))
             yield shape.exec(text)?.[1];
@@ -198,42 +197,3 @@ export const commandSource = (command: string): ValueSource => ({
 /** A program and its arguments; other commands need a shell. */
 const argumentList = (command: string): readonly string[] =>
   /^[\w@%+=:,./ -]+$/.test(command) ? command.split(/ +/) : ["bash", "-lc", command];
-
-/** Prose of the user is never run: only text in backticks is a command. */
-const commandIn = (text: string): string => /`([^`]+)`/.exec(text)?.[1] ?? "echo demo";
-
-/** "title: Foo", "limit of 5", "3 days". */
-function labelled(name: string, { text, stems }: Subjects): string | undefined {
-  // Most properties are not spoken of: a look at the words spares a walk through the text.
-  if (name.length > 64 || !sharesWord(name, stems)) return undefined;
-  const label = name
-    .replaceAll(/(\p{Ll})(\p{Lu})/gu, "$1 $2")
-    .replaceAll(/[^\p{L}\p{N}]+/gu, "[ _-]?");
-  const after = `\\b${label}s?\\b(?: (?:is|are|of|to|as|equals) |[:=] ?| (?="))(?:"([^"]+)"|([^ ,;]+))`;
-  const before = `(?<![\\d.])(-?\\d+(?:\\.\\d+)?) ${label}s?\\b`;
-  const found = new RegExp(`${after}|${before}`, "iu").exec(text);
-  return found?.[1] ?? found?.[2]?.replace(/[.?!]$/, "") ?? found?.[3];
-}
-
-const sharesWord = (name: string, stems: ReadonlySet<string>): boolean =>
-  [...stemsOf(name)].some((one) => stems.has(one));
-
-/** The values of an enumeration that a text speaks of. */
-function mentioned({ enum: values }: Fields, { text, stems }: Subjects): readonly string[] {
-  if (!Array.isArray(values)) return [];
-  const named = values.filter((one) => typeof one === "string" && sharesWord(one, stems));
-  return named.filter((one) => text.toLowerCase().includes(one.toLowerCase()));
-}
-
-/** A list takes all that is named. */
-function listFor(
-  plain: string,
-  { items }: Fields,
-  about: Subjects,
-): readonly unknown[] | undefined {
-  const item = isFields(items) ? items : {};
-  const [type = ""] = typesIn(item);
-  if (COMMAND.test(plain)) return argumentList(commandIn(about.text));
-  if (Array.isArray(item.enum)) return mentioned(item, about);
-  return { number: about.numbers, integer: about.numbers, string: about.names }[type];
-}
