@@ -1,12 +1,11 @@
 import { normalizeStream } from "../../stream/normalize.ts";
-import { callsAlone } from "../../stream/calls/alone.ts";
 import { dedup } from "../../stream/calls/dedup.ts";
 import { settle } from "../../stream/calls/settle.ts";
 import {
   createStopAfterToolsController,
   type StopRules,
 } from "../../stream/calls/stop-after-tools.ts";
-import { suppressTail } from "../../stream/calls/tail.ts";
+import { callsAlone, suppressTail } from "../../stream/calls/text.ts";
 import { perChoice, type PerChoice } from "../../stream/per-choice.ts";
 import { chain, type Stage } from "../../stream/stage.ts";
 import { stopSequences } from "../../stream/stop-sequences.ts";

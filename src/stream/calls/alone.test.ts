@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import { runStage } from "../stage.ts";
-import { callsAlone } from "./alone.ts";
+import { callsAlone } from "./text.ts";
 
 type Event = TurnEvent<ClientName>;
 

@@ -1,9 +1,10 @@
+import { isFields, jsonOf } from "../../json/json.ts";
+import { JsonScanner } from "../../json/scan.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallDelta, TurnEvent } from "../../turn/event.ts";
 import type { AnyName } from "../../turn/names.ts";
 import type { Emit, Stage } from "../stage.ts";
-import { objectText, type ObjectText } from "./object-text.ts";
 
 type SettleOptions = {
   readonly clock: Pick<Clock, "now">;
@@ -90,5 +91,28 @@ function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void
     ended.add(call);
     const reason = "what came behind the whole arguments of a call is left out";
     report({ path: "output", action: "dropped", reason });
+  };
+}
+
+/** The text of a JSON object while it is written. */
+export type ObjectText = { add(piece: string): void; isWhole(): boolean };
+
+/** Each character is scanned once, and the whole parsed once, however often it is asked. */
+export function objectText(): ObjectText {
+  const pieces: string[] = [];
+  const scanner = new JsonScanner();
+  let looked = 0;
+  let whole: boolean | undefined;
+  return {
+    add: (piece) => void pieces.push(piece),
+    isWhole() {
+      for (; looked < pieces.length; looked++) {
+        const piece = pieces[looked] ?? "";
+        if (whole !== undefined) whole &&= piece.trim() === "";
+        else if (scanner.scan(piece) !== -1)
+          whole = isFields(jsonOf(pieces.slice(0, looked + 1).join("")));
+      }
+      return whole === true;
+    },
   };
 }

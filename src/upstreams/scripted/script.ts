@@ -43,7 +43,7 @@ export type Step = { readonly choice?: number | undefined } & (
   | { readonly type: "hang" }
 );
 
-type ScriptCall = {
+export type ScriptCall = {
   readonly name: string;
   readonly kind: string;
   readonly id?: string | undefined;

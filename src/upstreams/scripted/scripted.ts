@@ -1,17 +1,28 @@
+import type { EventReader } from "../../dialects/dialect.ts";
 import { type DialectRegistry, standIns } from "../../dialects/registry.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
+import { scripted } from "../../profiles/scripted.ts";
 import type { Source } from "../../stream/flow.ts";
+import { sseReader, type SseReader } from "../../stream/sse.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
-import type { TurnEvent } from "../../turn/event.ts";
+import type { StopReason, TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
-import type { UpstreamName } from "../../turn/names.ts";
+import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
-import { scripted } from "../../profiles/scripted.ts";
-import { readScript, type Script, type ScriptTurn } from "./script.ts";
-import { actionsOf, type Action } from "./steps.ts";
-import { lastUserText, modelTurns, joinText } from "../turn-text.ts";
+import { refusal } from "../http/fault.ts";
+import { countTokens, inputTokens } from "../tokens.ts";
+import { joinText, lastUserText, modelTurns } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
+import {
+  readScript,
+  type RawInput,
+  type Script,
+  type ScriptCall,
+  type ScriptError,
+  type ScriptTurn,
+  type Step,
+} from "./script.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -57,46 +68,41 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
         requests.push({ turn, model, requestId });
         if (requests.length > MAX_REQUESTS) requests.shift();
         const found = chooseTurn(script, turn, { model, position });
-        const actions =
-          found === undefined
-            ? [{ type: "turn-fail" as const, fault: scriptOver(name, script, position) }]
-            : actionsOf(found.steps, { ...options, turn, model, position });
-        return play(actions, clock);
+        return play(new ScriptedAnswer(options, { turn, model, position }).actions(found), clock);
       },
     }),
     models: async () => script.models,
     close: async () => {},
     requests: () => requests,
   };
+
+  /** The first turn whose conditions hold; else the one at this position. */
+  function chooseTurn(
+    { turns }: Script,
+    turn: Turn<UpstreamName>,
+    { model, position }: { model: string; position: number },
+  ): ScriptTurn {
+    const last = turn.items.at(-1);
+    const result = last?.type === "result" ? joinText(last.parts) : undefined;
+    const user = lastUserText(turn);
+    const inSequence = turns.filter(({ when }) => when === undefined);
+    const matching = turns.find(
+      ({ when }) =>
+        when !== undefined &&
+        (when.user?.test(user) ?? true) &&
+        (when.model?.test(model) ?? true) &&
+        (when.position === undefined || when.position === position) &&
+        (when.result === undefined || (result !== undefined && when.result.test(result))),
+    );
+    const found = matching ?? inSequence[position];
+    if (found !== undefined) return found;
+    const message = `The script of upstream \`${name}\` has ${inSequence.length} turns in sequence and this would be number ${position + 1}. Add a turn, or one with a \`when\` that fits.`;
+    return { steps: [{ type: "error", error: { message, headers: {} } }] };
+  }
 }
 
-/** The first turn whose conditions hold; else the one at this position. */
-function chooseTurn(
-  script: Script,
-  turn: Turn<UpstreamName>,
-  { model, position }: { model: string; position: number },
-): ScriptTurn | undefined {
-  const last = turn.items.at(-1);
-  const result = last?.type === "result" ? joinText(last.parts) : undefined;
-  const user = lastUserText(turn);
-  const matching = script.turns.find(
-    ({ when }) =>
-      when !== undefined &&
-      (when.user?.test(user) ?? true) &&
-      (when.model?.test(model) ?? true) &&
-      (when.position === undefined || when.position === position) &&
-      (when.result === undefined || (result !== undefined && when.result.test(result))),
-  );
-  return matching ?? script.turns.filter(({ when }) => when === undefined)[position];
-}
-
-function scriptOver(name: string, script: Script, position: number): Fault {
-  const inSequence = script.turns.filter(({ when }) => when === undefined).length;
-  return new Fault(
-    "upstream.said_error",
-    `The script of upstream \`${name}\` has ${inSequence} turns in sequence and this would be number ${position + 1}. Add a turn, or one with a \`when\` that fits.`,
-  );
-}
+/** The next step of a scripted upstream. */
+type Action = Event | { readonly type: "delay"; readonly ms: number } | { readonly type: "hang" };
 
 /** A source of the actions' events, with their delays. */
 function play(actions: Iterable<Action>, clock: Clock): Source<Event> {
@@ -141,4 +147,174 @@ function play(actions: Iterable<Action>, clock: Clock): Source<Event> {
       },
     };
   };
+}
+
+type Asked = {
+  readonly turn: Turn<UpstreamName>;
+  readonly model: string;
+  /** How many answers the conversation has before this one. */
+  readonly position: number;
+};
+
+/** A reader of raw steps: all those of a dialect in one turn have the same. */
+type RawReader = {
+  readonly reader: EventReader;
+  readonly decoder: TextDecoder;
+  readonly sse: SseReader;
+};
+
+/** Steps that may come before `turn-start`, or bring their own. */
+const withoutStart: ReadonlySet<string> = new Set(["error", "raw", "cut", "hang"]);
+
+/** The events and delays of one turn's steps. */
+class ScriptedAnswer {
+  readonly #options: ScriptedOptions;
+  readonly #asked: Asked;
+  readonly #choices: readonly number[];
+  readonly #stops = new Map<number, StopReason>();
+  readonly #calls = new Map<number, number>();
+  readonly #readers = new Map<string, RawReader>();
+  /** Events of raw steps, which are read before they are emitted. */
+  #read: Event[] = [];
+  #outputTokens = 0;
+  #hasUsage = false;
+
+  constructor(options: ScriptedOptions, asked: Asked) {
+    this.#options = options;
+    this.#asked = asked;
+    this.#choices = Array.from({ length: asked.turn.params.n ?? 1 }, (_, choice) => choice);
+  }
+
+  *actions({ steps }: ScriptTurn): Generator<Action, void, undefined> {
+    const { turn, model } = this.#asked;
+    const first = steps.find((step) => step.type !== "delay");
+    if (!withoutStart.has(first?.type ?? "")) yield { type: "turn-start", model };
+    for (const step of steps) {
+      if (step.type === "cut") break;
+      yield* this.#step(step);
+      if (step.type === "error") return;
+    }
+    // The connection closes: half a character or half a frame may be left.
+    for (const { reader, decoder, sse } of this.#readers.values()) {
+      sse.feed(decoder.decode());
+      sse.end();
+      if (!reader.done()) reader.end?.(this.#note);
+      yield* this.#take();
+    }
+    if (steps.some(({ type }) => type === "cut")) return;
+    const hasRaw = steps.some(({ type }) => type === "raw");
+    if (!this.#hasUsage && !hasRaw) {
+      const [input, output] = [inputTokens(turn), this.#outputTokens];
+      yield { type: "usage", usage: { input, output, total: input + output } };
+    }
+    for (const choice of this.#choices) {
+      const stop = this.#stops.get(choice) ?? (this.#calls.has(choice) ? "calls" : "end");
+      // Raw steps contain their own end, or omit it on purpose.
+      if (!hasRaw || this.#stops.has(choice)) yield { type: "turn-end", choice, stop };
+    }
+  }
+
+  *#step(step: Exclude<Step, { type: "cut" }>): Generator<Action, void, undefined> {
+    const choices = this.#choices.filter((one) => (step.choice ?? one) === one);
+    switch (step.type) {
+      case "text":
+      case "refusal":
+      case "reasoning":
+        this.#outputTokens += countTokens(step.pieces.join("")) * choices.length;
+        for (const choice of choices)
+          for (const text of step.pieces)
+            yield step.type === "reasoning"
+              ? { type: "reasoning-delta", choice, text, of: step.of, part: 0 }
+              : { type: `${step.type}-delta`, choice, text };
+        return;
+      case "calls":
+        for (const choice of choices) for (const one of step.calls) yield* this.#call(one, choice);
+        return;
+      case "stop":
+        for (const choice of choices) this.#stops.set(choice, step.stop);
+        return;
+      case "usage":
+        this.#hasUsage = true;
+        yield { type: "usage", usage: step.usage };
+        return;
+      case "raw":
+        yield* this.#raw(step.dialect, step.input);
+        return;
+      case "delay":
+      case "hang":
+        yield step;
+        return;
+      case "error":
+        yield { type: "turn-fail", fault: faultOf(step.error, this.#options.name) };
+        return;
+      default:
+        step satisfies never;
+    }
+  }
+
+  /** Ids are the same in every run, and differ within a conversation. */
+  *#call({ kind, namespace, pieces, ...given }: ScriptCall, choice: number): Generator<Event> {
+    const call = this.#calls.get(choice) ?? 0;
+    this.#calls.set(choice, call + 1);
+    this.#outputTokens += countTokens(given.name + pieces.join(""));
+    const suffix = choice === 0 ? "" : `_${choice}`;
+    const id = given.id ?? `call_${this.#asked.position}_${call}${suffix}`;
+    const name = upstreamName(given.name);
+    yield { type: "call-start", choice, call, id, kind, name, namespace };
+    for (const text of pieces) yield { type: "call-delta", choice, call, text };
+    yield { type: "call-end", choice, call, complete: true };
+  }
+
+  /** Reads a raw step as its dialect reads from the wire. */
+  *#raw(dialect: string, input: RawInput): Generator<Event, void, undefined> {
+    const open = this.#readers.get(dialect) ?? this.#start(dialect);
+    if (open === undefined) {
+      const message = `The script of upstream \`${this.#options.name}\` has frames of \`${dialect}\`, which nobody here reads.`;
+      yield { type: "turn-fail", fault: new Fault("config.invalid", message) };
+      return;
+    }
+    const { reader, decoder, sse } = open;
+    if (input.form === "body") {
+      reader.whole(input.text, this.#note);
+      yield* this.#take();
+    } else if (input.form === "frames")
+      for (const { data, name } of input.frames) {
+        if (!reader.done()) reader.frame(data, name, false, this.#note);
+        yield* this.#take();
+      }
+    else
+      for (const chunk of input.chunks) {
+        sse.feed(decoder.decode(chunk, { stream: true }));
+        yield* this.#take();
+      }
+  }
+
+  #start(dialect: string): RawReader | undefined {
+    const { dialects, newId } = this.#options;
+    const reader = dialects?.get(dialect)?.upstream?.readEvents({ newId, frames: false });
+    if (reader === undefined) return undefined;
+    const sse = sseReader((data, name, partial) => {
+      if (!reader.done()) reader.frame(data, name, partial, this.#note);
+    });
+    const open = { reader, decoder: new TextDecoder(), sse };
+    this.#readers.set(dialect, open);
+    return open;
+  }
+
+  readonly #note = (event: Event): void => void this.#read.push(event);
+
+  #take(): readonly Event[] {
+    const events = this.#read;
+    this.#read = [];
+    return events;
+  }
+}
+
+function faultOf(error: ScriptError, name: string): Fault {
+  const { status, code, message, headers, body } = error;
+  if (status === undefined)
+    return new Fault("upstream.said_error", message, { upstreamCode: code });
+  const text = body ?? JSON.stringify({ error: { message, code } });
+  const failing = { name, origin: "", secrets: [] };
+  return refusal(failing, { status, headers, body: text, now: 0 }).fault;
 }

@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import { runStage } from "../stage.ts";
-import { suppressTail } from "./tail.ts";
+import { suppressTail } from "./text.ts";
 
 type Event = TurnEvent<ClientName>;
 

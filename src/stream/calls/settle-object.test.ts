@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { isFields, jsonOf } from "../../json/json.ts";
-import { objectText } from "./object-text.ts";
+import { objectText } from "./settle.ts";
 
 it("knows at any time whether an object is whole, however its text is cut", () => {
   const object = fc.dictionary(fc.string({ maxLength: 2 }), fc.json({ maxDepth: 2 })).map(text);
