@@ -47,6 +47,8 @@ export async function record(command: readonly string[], options: Options): Prom
   const leftMs = (): number =>
     isTimed ? Math.max(0, (options.for ?? 0) - (performance.now() - started)) : Infinity;
   const renew = (): Promise<Found> => switchOn(sockets, mode, Math.min(LEASE_MS, leftMs()));
+  // Signals are handled before the order is given, so that it never outlives the command.
+  const ended = name === undefined ? interrupted(isTimed ? options.for : undefined) : undefined;
   const before = await renew();
   if (options.json !== true) printError(beginLine(summed(before), mode, options));
   const renewing = setInterval(() => {
@@ -55,7 +57,7 @@ export async function record(command: readonly string[], options: Options): Prom
   const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
   try {
     if (name !== undefined) process.exitCode = await runAgent(programAt(name, env), args, env);
-    else await interrupted(isTimed ? leftMs() : undefined);
+    else await ended;
   } finally {
     clearInterval(renewing);
     stopCounting();

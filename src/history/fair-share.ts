@@ -3,16 +3,6 @@ import type { Tenant } from "../turn/tenant.ts";
 /** Of what may be kept, how much is left by a sweep that has to drop something: else each write would ask for one. */
 const LEFT = 15 / 16;
 
-/** What each tenant holds of two kinds. */
-export function addSums(
-  held: ReadonlyMap<Tenant, number>,
-  more: ReadonlyMap<Tenant, number>,
-): ReadonlyMap<Tenant, number> {
-  const sums = new Map(held);
-  for (const [tenant, bytes] of more) sums.set(tenant, (sums.get(tenant) ?? 0) + bytes);
-  return sums;
-}
-
 /**
  * How much each tenant may keep, where all together keep too much: what is too
  * much goes from those that hold most. Tenants that may keep all are not in it.

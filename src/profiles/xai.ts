@@ -3,7 +3,7 @@ import { absent, extendProfile, kinds } from "./extend.ts";
 import { genericResponses, openChat } from "./generic.ts";
 
 /** Efforts as docs.x.ai has them, in both of its APIs; the nearest are inferred. */
-export const grokEfforts = {
+const grokEfforts = {
   effort: {
     minimal: { as: "low" },
     xhigh: { as: "high", changed: true },

@@ -3,6 +3,6 @@ import { growths } from "../support/growth.ts";
 
 const all = growths(new URL("./growing-requests.ts", import.meta.url));
 
-it.each(Object.entries(all))("%s", (_, growth) => {
+it.each(Object.entries(all))("costs what it is long: %s", (_, growth) => {
   expect(growth).toBeLessThan(2.6);
 });

@@ -51,12 +51,15 @@ describe("the limits in docs/security.md", () => {
     ["white space", constant("upstreams/http/answer.ts", "MAX_BLANKS")],
     ["a list of models", constant("upstreams/http/requests.ts", "LONGEST")],
     ["a list of models", constant("upstreams/http/requests.ts", "WHOLE_MS") / 1000],
-    ["a name; an id", constant("gateway/request-lengths.ts", "MAX_NAME")],
-    ["a name; an id", constant("gateway/request-lengths.ts", "MAX_ID")],
-    ["a name; an id", constant("dialects/shared/json-schema.ts", "LONGEST_KEY")],
-    ["a schema", constant("dialects/shared/json-schema.ts", "DEEPEST")],
-    ["a recorded turn that is read", 6 * constant("recording/turn-record.ts", "MAX_TURN_BYTES")],
-    ["a recorded turn that is read", constant("recording/bundle/read-bundle.ts", "DEEPEST")],
+    ["a name; an id", constant("gateway/http/request-lengths.ts", "MAX_NAME")],
+    ["a name; an id", constant("gateway/http/request-lengths.ts", "MAX_ID")],
+    ["a name; an id", constant("dialects/shared/shape.ts", "LONGEST_KEY")],
+    ["a schema", constant("dialects/shared/shape.ts", "DEEPEST")],
+    [
+      "a recorded turn that is read",
+      6 * constant("observe/recording/turn-record.ts", "MAX_TURN_BYTES"),
+    ],
+    ["a recorded turn that is read", constant("observe/recording/bundle.ts", "DEEPEST")],
     ["a count of tokens", constant("dialects/shared/loose.ts", "MAX_TOKENS")],
   ])("%s: as the code has it", (begins, value) => {
     expect(row(begins)).toMatch(new RegExp(`\\b${value}\\b`));
@@ -79,7 +82,7 @@ function titlesIn(file: string): readonly string[] {
 describe("the table of docs/security.md", () => {
   const table = page.slice(page.indexOf("| asset |"), page.indexOf("\n## Limits"));
   const lines = table.split("\n").filter((line) => /^\| [^*]/.test(line));
-  const named = [...table.matchAll(/`((?:src|test)\/[\w./-]+)`: `([^`]+)`/g)];
+  const named = [...table.matchAll(/`((?:src|test|cli)\/[\w./-]+)`: `([^`]+)`/g)];
 
   it("names a test in each line", () => {
     expect(lines.length).toBeGreaterThan(30);

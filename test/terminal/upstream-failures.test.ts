@@ -1,6 +1,6 @@
 /** What a client and an operator are told when an upstream fails: one row for each way in which it may. */
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { cut, fakeUpstream, json, sse, type Answer } from "../support/fake-upstream.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
@@ -166,8 +166,10 @@ describe.skipIf(process.platform === "win32")(
         for (const said of [logs, line]) expect(said).toContain(words);
       }
       expect(printed).not.toContain(KEY);
+      // The log is written in batches.
+      const reason = '"reason":{"code":"invalid_api_key","type":"invalid_request_error"}';
+      await vi.waitFor(() => expect(gateway.errors()).toContain(reason));
       const log = gateway.errors();
-      expect(log).toContain('"reason":{"code":"invalid_api_key","type":"invalid_request_error"}');
       expect(log).not.toContain("Incorrect API key");
       expect(log + printed).not.toContain(PROMPT);
     });

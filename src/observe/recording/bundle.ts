@@ -115,8 +115,6 @@ const bundleEvent = z.discriminatedUnion("type", [
   event("turn-fail", { fault: z.strictObject({ code: text, message: text }) }),
 ]);
 
-export type BundleEvent = z.output<typeof bundleEvent>;
-
 const upstreamSettings = z.strictObject({
   dialect: text.optional(),
   profile: text.optional(),

@@ -20,7 +20,12 @@ export function pairCalls(history: History, context: RepairContext): History {
   const areMixed = parallel && context.rule.interleaved === true;
   const draft = new Draft(history, context.notes);
   const answers = answersIn(items, draft);
-  const isAmong = callsAhead(items);
+  const areCallsAhead = callsAhead(items);
+  /** True if a call of the same answer stands on both sides: words behind a result begin a new answer. */
+  const isAmongCalls = (place: number): boolean => {
+    const before = items[place - 1];
+    return areMixed && before !== undefined && isOfModelTurn(before) && areCallsAhead(place);
+  };
   let group: Group | undefined;
   const flush = (): void => {
     if (group !== undefined) closeGroup(group, items, draft, parallel, areMixed);
@@ -37,7 +42,7 @@ export function pairCalls(history: History, context: RepairContext): History {
       group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
       if (!answers.used.has(place)) draft.note(place, "dropped", answers.why(item.call));
-    } else if (group !== undefined && (place < group.last || (areMixed && isAmong(place)))) {
+    } else if (group !== undefined && (place < group.last || isAmongCalls(place))) {
       (isOfModelTurn(item) ? group.said : group.after).push(place);
       if (!areMixed || !isOfModelTurn(item))
         draft.note(place, "repaired", "stood between calls and their results");
