@@ -20,7 +20,10 @@ export type HeldConversation = {
 /** A lease lasts this long and is renewed at a third of it: one whose owner is gone ends soon. */
 const LEASE_MS = 30_000;
 
-type State = Pick<GatewayState, "store" | "config" | "clock" | "newId" | "upstreams" | "steps">;
+type State = Pick<
+  GatewayState,
+  "store" | "config" | "clock" | "newId" | "upstreams" | "modelRoutes" | "steps"
+>;
 
 /** Completions are kept beside conversations, under other ids. */
 export const isConversationId = (id: string): boolean => id.startsWith("conv_");

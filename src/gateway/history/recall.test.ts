@@ -17,7 +17,7 @@ import { sealNote } from "./seals.ts";
 const store = new MemoryLog(stillClock());
 const upstreams = new Map<string, Upstream>();
 const steps = new StepQueue(stillClock());
-const state = { store, config: parseConfig({}), upstreams, steps };
+const state = { store, config: parseConfig({}), upstreams, modelRoutes: new Map(), steps };
 const asked = (body: Fields) => {
   const text = JSON.stringify(body);
   return { tenant: "ann", dialect: responses.door, body, text, weigh: free };

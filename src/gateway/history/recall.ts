@@ -73,7 +73,7 @@ export type ReadBody = {
   readonly weigh: Weigh;
 };
 
-type State = Pick<GatewayState, "store" | "config" | "upstreams" | "steps">;
+type State = Pick<GatewayState, "store" | "config" | "upstreams" | "modelRoutes" | "steps">;
 
 /**
  * Makes the turn of a request: puts the items in place of the references to

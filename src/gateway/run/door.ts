@@ -1,5 +1,6 @@
 import type { Sink } from "../../stream/flow.ts";
 import { callHeaders } from "../../observe/figures.ts";
+import type { Outcome } from "../../observe/happening.ts";
 import { folding } from "../../stream/fold.ts";
 import { sseComment } from "../../stream/sse.ts";
 import type { Stage } from "../../stream/stage.ts";
@@ -8,18 +9,17 @@ import type { Frame, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../http/exchange.ts";
+import { saveBeforeEnd } from "./record.ts";
 import type { Run } from "./run.ts";
 
-/** Calls of the door to its turn. */
+/** The turn of a door. */
 export type DoorOwner = {
-  /** The reply is full: the upstream is to wait. */
+  /** The reply is full: the upstream must wait. */
   pause(): void;
-  /** The turn has failed, and nothing was sent. */
-  refused(fault: Fault): void;
-  /** Called when the answer is written: stores it. The end of the reply waits for the result. */
-  stored(): Promise<boolean> | undefined;
+  /** The turn has failed before the client was sent anything. */
+  fail(fault: Fault): void;
   /** The client has been sent the whole answer. */
-  completed(status: number): void;
+  over(outcome: Outcome, status: number): void;
 };
 
 export type Door = Sink<TurnEvent<ClientName>> & {
@@ -103,12 +103,12 @@ class StreamDoor implements Door {
   }
 
   end(): void {
-    if (this.#refused !== undefined) return this.#owner.refused(this.#refused);
+    if (this.#refused !== undefined) return this.#owner.fail(this.#refused);
     if (this.#isOver) return;
     this.#writer?.end?.(this.#gather);
     this.#isOver = true;
     const rest = this.#last ?? "";
-    const ending = this.#owner.stored();
+    const ending = saveBeforeEnd(this.#run);
     if (ending === undefined) return this.#finish(this.#text + rest);
     if (this.#text !== "") this.flush();
     void ending.then((stored) => this.#finish(stored ? rest : sseComment(NOT_STORED) + rest));
@@ -148,7 +148,7 @@ class StreamDoor implements Door {
   #finish(end: string): void {
     this.#shown = true;
     this.#run.reply.end(end);
-    this.#owner.completed(200);
+    this.#owner.over(this.#run.outcome, 200);
   }
 }
 
@@ -206,7 +206,7 @@ class WholeDoor implements Door {
     if (answer.fault !== undefined) {
       // The complete parts are kept; the client receives only the failure.
       if (record !== undefined) dialect.writeAnswer(answer, turn, context);
-      return this.#owner.refused(answer.fault);
+      return this.#owner.fail(answer.fault);
     }
     // An upstream may stream although a whole answer was asked for; then there is no body to forward.
     const whole = this.#whole?.forwardable === true ? this.#whole : undefined;
@@ -214,7 +214,7 @@ class WholeDoor implements Door {
     // Set after writing: if that throws, the answer still has to be ended.
     this.#isOver = true;
     if (whole !== undefined) record?.forwarded(whole);
-    const ending = this.#owner.stored();
+    const ending = saveBeforeEnd(this.#run);
     if (ending === undefined) this.#finish(body, true);
     else void ending.then((stored) => this.#finish(body, stored));
   }
@@ -236,6 +236,6 @@ class WholeDoor implements Door {
     reply.head(200, stored ? headers : { ...headers, ...NOT_STORED_HEADERS });
     this.#isShown = true;
     reply.end(body);
-    this.#owner.completed(200);
+    this.#owner.over(this.#run.outcome, 200);
   }
 }

@@ -11,11 +11,12 @@ import { addUsage, type Frame, type TurnEvent } from "../../turn/event.ts";
 import { reasonOf } from "../../turn/failure-reason.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
+import { tappedSource } from "../../upstreams/tap.ts";
 import { isForgotten } from "../history/origin.ts";
 import { faultForClient, notRead } from "./client-fault.ts";
 import { Continuation, continuing } from "./continuation.ts";
 import { openDoor, type Door, type DoorOwner } from "./door.ts";
-import { finishRun, keepAnswer, openTapped, saveBeforeEnd } from "./record.ts";
+import { finishRun, keepAnswer } from "./record.ts";
 import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
 import type { Run } from "./run.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
@@ -47,7 +48,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
   #span: RoundSpan | undefined;
 
-  /** The place of the upstream in the chain that is asked. */
+  /** The upstream that is asked, and its place in the chain. */
+  #link: Link;
   #at = 0;
   /** Set when the turn is ended from outside: no other upstream is asked. */
   #isHalted = false;
@@ -73,10 +75,12 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #continuation: Continuation | undefined;
   /** The text that the client was shown of an answer that a later round continues. */
   #said: string | undefined;
-  #hasToldEstimate = false;
+  /** True while the client may have to be sent an estimate of the tokens. */
+  #maySendEstimate = false;
 
   constructor(run: Run) {
     this.#run = run;
+    this.#link = run.chain[0];
     this.#most = run.state.config.server.answer_limit;
     this.#time = new StreamClock(run.state.clock, (moment) => this.#lapse(moment));
   }
@@ -113,10 +117,14 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
         const stages = [run.thoughts, this.#limits].filter((one) => one !== undefined);
         this.#turnLine = new StageLine<Event>(stages, this.#deliver);
       }
+      this.#maySendEstimate =
+        this.#joined !== undefined ||
+        this.#continuation !== undefined ||
+        this.#limits !== undefined;
       this.#door = openDoor(run, this);
       this.#open(first);
     } catch (error) {
-      this.#fail(run.faultOf(error));
+      this.fail(run.faultOf(error));
     }
   }
 
@@ -142,15 +150,6 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   /* Rounds: which upstream is asked next, and with what. */
 
-  get #link(): Link {
-    const { chain } = this.#run;
-    return chain[this.#at] ?? chain[0];
-  }
-
-  get #isLast(): boolean {
-    return this.#at + 1 >= this.#run.chain.length;
-  }
-
   /** Plans a round for the first link from the current one on that takes it. */
   #plan(): Round {
     const run = this.#run;
@@ -162,7 +161,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
         if (run.options.strict) requireWhole(planned);
         if (!run.generates) run.round = withoutAnswer(planned);
         run.planned();
-        if (this.#isLast) dropSource(run.turn.body);
+        if (this.#at + 1 === run.chain.length) dropSource(run.turn.body);
         return run.round;
       } catch (error) {
         const fault = run.faultOf(error);
@@ -172,11 +171,12 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   /** Moves to the next link, if there is one that may do better. */
   #fallBack(fault: Fault): boolean {
-    if (this.#isLast || this.#isHalted || !fault.mayFallBack) return false;
-    const from = this.#link.name;
+    const { state, requestId, chain } = this.#run;
+    const next = chain[this.#at + 1];
+    if (next === undefined || this.#isHalted || !fault.mayFallBack) return false;
+    const [from, to, reason] = [this.#link.name, next.name, reasonOf(fault)];
     this.#at++;
-    const { state, requestId } = this.#run;
-    const [to, reason] = [this.#link.name, reasonOf(fault)];
+    this.#link = next;
     state.report({ type: "fallback", requestId, from, to, fault: fault.code, reason });
     return true;
   }
@@ -220,22 +220,25 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   #open(round: Round): void {
     const run = this.#run;
-    const { requestId, tenant, state } = run;
-    run.asked(round.link.name);
-    this.#span = run.span?.startRound({
-      upstream: round.link.name,
-      provider: round.link.provider,
-      stream: run.turn.stream,
-    });
-    const options = {
-      retry: this.#isLast,
+    const { requestId, tenant, state, recording } = run;
+    const { prepared, link } = round;
+    const { name: upstream, provider } = link;
+    run.asked(upstream);
+    this.#span = run.span?.startRound({ upstream, provider, stream: run.turn.stream });
+    // A recording receives the bytes of an upstream, or its events if it has no bytes.
+    const tap = link.upstream.showsBytes === true ? recording?.tap : undefined;
+    const events = tap === undefined ? recording?.tap.answer(link.upstream.name) : undefined;
+    const opened = prepared.open({
+      retry: this.#at + 1 === run.chain.length,
       requestId,
       tenant,
       headers: this.#span?.headers,
       worked: (ms: number): void => state.watch("answer", requestId, ms),
       watch: run,
-    };
-    const source = openTapped(round, options, run.recording);
+      tap,
+      onMessage: events && ((direction, message) => events.message(direction, message)),
+    });
+    const source = events === undefined ? opened : tappedSource(opened, events);
     const stages = roundStages(run, round, this.#time, this.#limits?.isDone);
     this.#roundLine = new StageLine(stages, this.#show);
     if (run.rounds > 0) run.usage.next();
@@ -400,7 +403,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     const event = shown as ClientEvent;
     const run = this.#run;
     if (event.type !== "frame") {
-      if (event.type === "turn-end") this.#tellEstimate(event.choice);
+      if (event.type === "turn-end" && this.#maySendEstimate) this.#sendEstimate(event.choice);
       if (event.type !== "text-delta") run.count(event);
       if (run.told !== undefined) run.told.each(event);
     }
@@ -408,11 +411,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   };
 
   /** Sends an estimate of the tokens if the gateway stopped an upstream before it counted, or joined several. */
-  #tellEstimate(choice: number): void {
-    const mayTell =
-      this.#joined !== undefined || this.#continuation !== undefined || this.#limits !== undefined;
-    if (!mayTell || this.#hasToldEstimate) return;
-    this.#hasToldEstimate = true;
+  #sendEstimate(choice: number): void {
+    this.#maySendEstimate = false;
     const { before, total } = this.#run.usage;
     if (total?.estimated !== true) return;
     if (before === undefined && this.#limits?.isDone(choice) !== true) return;
@@ -425,18 +425,14 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   #finish(): void {
     if (this.#isDrained) return;
-    this.#drain();
+    this.#isDrained = true;
+    this.#time.wakeAt(undefined);
     this.#endStages();
     if (this.#isSilent) return;
     this.#door?.flush();
     if (this.#isSilent) return;
     this.#isSilent = true;
     this.#door?.end();
-  }
-
-  #drain(): void {
-    this.#isDrained = true;
-    this.#time.wakeAt(undefined);
   }
 
   #endStages(): void {
@@ -463,7 +459,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #stop(): void {
     this.#isSilent = true;
     if (this.#isDrained) return;
-    this.#drain();
+    this.#isDrained = true;
+    this.#time.wakeAt(undefined);
     this.#flow?.stop();
   }
 
@@ -483,8 +480,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       this.#spoil(new Fault("client.left", "The client left before the answer was over."));
       this.#door?.abandon();
     }
-    if (why === "stalled") this.#over("failed", 408, notRead());
-    else this.#over("left", 499);
+    if (why === "stalled") this.over("failed", 408, notRead());
+    else this.over("left", 499);
   }
 
   /** Ends the turn with a failure of the gateway; if writing it throws, a reply under way just ends. */
@@ -495,38 +492,23 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       this.#door.flush();
       this.#door.end();
     } catch {
-      if (!this.#door.shown()) return this.#fail(fault);
+      if (!this.#door.shown()) return this.fail(fault);
       this.#run.reply.end();
-      this.#over("failed", fault.status, fault);
+      this.over("failed", fault.status, fault);
     }
   }
 
-  #fail(fault: Fault): void {
+  /** Answers with a failure; only before the client was sent anything. */
+  fail(fault: Fault): void {
     const run = this.#run;
     // Released before the client sees the failure and may try again. A lease that stays expires.
     run.conversation?.release().catch(() => {});
     run.refuse(fault, run.headers());
-    this.#over("failed", fault.status, fault);
+    this.over("failed", fault.status, fault);
   }
 
-  /** The door: the answer failed before the client was sent anything. */
-  refused(fault: Fault): void {
-    this.#fail(fault);
-  }
-
-  /** The door: all of the answer is written; resolves when its end may be sent. */
-  stored(): Promise<boolean> | undefined {
-    const run = this.#run;
-    const isKept = run.record !== undefined || run.completion !== undefined;
-    return isKept ? saveBeforeEnd(run) : undefined;
-  }
-
-  /** The door: the client has been sent all of the answer. */
-  completed(status: number): void {
-    this.#over(this.#run.outcome, status);
-  }
-
-  #over(outcome: Outcome, status: number, fault = this.#run.fault): void {
+  /** Ends the turn with its record, once. */
+  over(outcome: Outcome, status: number, fault = this.#run.fault): void {
     if (!this.#run.state.running.remove(this)) return;
     // A turn whose client left has that as its outcome, and no failure.
     finishRun(this.#run, outcome, status, outcome === "left" ? undefined : fault);

@@ -44,7 +44,7 @@ import { toFault } from "../http/to-fault.ts";
 import { turnHeaders, type TurnOptions, turnSource } from "../http/turn-headers.ts";
 import type { HeldBytes } from "../http/budget.ts";
 import type { GatewayState } from "../state.ts";
-import type { AnswerRecord } from "./answer-record.ts";
+import type { AnswerRecord } from "./record.ts";
 import type { Round } from "./round.ts";
 import type { RunningTurnView } from "./running-turns.ts";
 import type { Chain, Link, ModelRoute } from "./select.ts";
@@ -256,12 +256,6 @@ export class Run implements AttemptWatch {
     return this.dialect.writeAnswer(answer, this.turn, silent);
   }
 
-  /** Takes over the memory of the request, and counts as a user of its upstreams. */
-  enter(memory: HeldBytes): void {
-    this.memory = memory.keep();
-    for (const { users } of this.chain) users.count++;
-  }
-
   /** Gives back what the turn held: its upstreams, its memory, its tenant's limits. */
   leave(): void {
     for (const { users } of this.chain) if (--users.count === 0) users.left();
@@ -280,10 +274,15 @@ export class Run implements AttemptWatch {
     this.#reach("planned", ms);
   }
 
-  /** A round is opened at `upstream/model`. */
-  asked(upstream: string): void {
-    this.#roundMs = this.now();
-    this.#sent(upstream, this.#roundMs);
+  /** A request is sent: the first of a round to `upstream/model`, or the last one again. */
+  asked(upstream?: string): void {
+    const ms = this.now();
+    if (upstream !== undefined) this.#roundMs = ms;
+    this.askedMs ??= ms;
+    const name = upstream ?? this.attempts.at(-1)?.upstream ?? "";
+    if (this.attempts.length < MAX_ATTEMPTS)
+      this.attempts.push({ upstream: name, atMs: ms, ms: 0 });
+    this.#reach("asked", ms);
   }
 
   /** The current round is over: reports it, if anything reads the report. */
@@ -304,12 +303,6 @@ export class Run implements AttemptWatch {
     return done;
   }
 
-  #sent(upstream: string, ms: number): void {
-    this.askedMs ??= ms;
-    if (this.attempts.length < MAX_ATTEMPTS) this.attempts.push({ upstream, atMs: ms, ms: 0 });
-    this.#reach("asked", ms);
-  }
-
   answered(status: number): void {
     const attempt = this.attempts.at(-1);
     if (attempt !== undefined) attempt.status = status;
@@ -325,7 +318,7 @@ export class Run implements AttemptWatch {
   }
 
   sentAgain(): void {
-    this.#sent(this.attempts.at(-1)?.upstream ?? "", this.now());
+    this.asked();
   }
 
   attemptEnded(fault?: Fault): void {

@@ -12,7 +12,7 @@ import type { ClientName } from "../../turn/names.ts";
 import { itemPath, itemPlace } from "../../turn/path.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Item, Reasoning, Turn } from "../../turn/turn.ts";
-import { selectChain, wantsThoughts, type Link, type ModelRoute } from "./select.ts";
+import { routeFor, wantsThoughts } from "./select.ts";
 import type { GatewayState } from "../state.ts";
 
 /** Reasoning before a call; `isBehindText`: text of the same answer came before it. */
@@ -47,7 +47,7 @@ function requestHash(before: number, item: Item): number {
  */
 const MOST_CALLS = 1024;
 
-type State = Pick<GatewayState, "store" | "config" | "upstreams">;
+type State = Pick<GatewayState, "store" | "config" | "upstreams" | "modelRoutes">;
 
 /** A turn with the thoughts that its client left out and the store has; the same turn if none are missing. */
 export function withThoughts(
@@ -56,9 +56,10 @@ export function withThoughts(
   turn: Turn,
 ): Turn | Promise<Turn> {
   if (state.store === noStore) return turn;
+  if (state.modelRoutes.get(turn.model)?.wantsThoughts === false) return turn;
   const missing = callsWithout(turn);
   if (missing.length === 0) return turn;
-  const [link] = selectChain(turn.model, state.config, state.upstreams);
+  const [link] = routeFor(state, turn.model).chain;
   if (!wantsThoughts(link.profile)) return turn;
   const ids = missing.slice(0, MOST_CALLS);
   let refusal: unknown;
@@ -166,32 +167,17 @@ const isThought = (value: unknown): value is Thought => isFields(value) && isFie
 
 type Event = TurnEvent<ClientName>;
 
-export type ThoughtKeeper = Stage<Event, Event> & {
-  /** The thoughts of the answer, by the calls that they led to. */
-  items(): readonly StoredItem[];
-};
-
-/** Keeps the thoughts before the calls of an answer; undefined if no upstream of the turn wants them. */
-export function keepThoughts(
-  { turn, route }: { readonly turn: Turn; readonly route: ModelRoute },
-  link: () => Link,
-): ThoughtKeeper | undefined {
-  if (!route.wantsThoughts || turn.tools.length === 0) return undefined;
-  return turn.params.store === false || turn.params.n !== undefined
-    ? undefined
-    : new Keeper(turn, link);
-}
-
 /**
  * Thoughts are bound to everything before them, so only those are kept that can be restored in
  * their place. A client sends the texts before a call back as one text; if text and calls are one
  * message, it sends all texts before all calls. After a thought whose place is lost, none is kept.
  */
-class Keeper implements ThoughtKeeper {
+export class ThoughtKeeper implements Stage<Event, Event> {
   readonly #turn: Turn;
   /** The hash of the request. */
   readonly #before: number;
-  readonly #link: () => Link;
+  /** The name of the current upstream, as `upstream/model`. */
+  readonly #origin: () => string;
   readonly #kept: { readonly call: string; readonly thoughts: readonly Thought[] }[] = [];
   /** Since the last call. */
   #thoughts: Thought[] = [];
@@ -201,10 +187,10 @@ class Keeper implements ThoughtKeeper {
   #summary: string[] = [];
   #content: string[] = [];
 
-  constructor(turn: Turn, link: () => Link) {
+  constructor(turn: Turn, origin: () => string) {
     this.#turn = turn;
     this.#before = turn.items.reduce(requestHash, 0);
-    this.#link = link;
+    this.#origin = origin;
   }
 
   each(event: Event, emit: (event: Event) => void): void {
@@ -240,6 +226,7 @@ class Keeper implements ThoughtKeeper {
     emit(event);
   }
 
+  /** The thoughts of the answer, by the calls that they led to. */
   items(): readonly StoredItem[] {
     const { dialect } = this.#turn;
     // An empty list replaces the thoughts before an earlier call of the same id.
@@ -277,7 +264,7 @@ class Keeper implements ThoughtKeeper {
     const summary = Array.from(this.#summary, (text) => text ?? "");
     const content = Array.from(this.#content, (text) => text ?? "");
     const thought: Reasoning = { type: "reasoning", summary, content, encrypted, details, extra };
-    const item = keptReasoning(thought, this.#link().name);
+    const item = keptReasoning(thought, this.#origin());
     this.#thoughts.push({ item, isBehindText: this.#texts > 0 });
   }
 }

@@ -15,8 +15,8 @@ type Metered = { readonly turn: Turn; readonly round: Round | undefined };
  */
 export class UsageMeter {
   readonly #run: Metered;
-  /** The calls before the current one. */
-  #before: Usage | undefined;
+  /** Tokens of the upstream calls before the current one. */
+  before: Usage | undefined;
   /** The last count of the current upstream, and the characters that it had sent by then. */
   #counted: Usage | undefined;
   #charsCounted = 0;
@@ -58,16 +58,11 @@ export class UsageMeter {
 
   /** Another call follows the current one. */
   next(): void {
-    this.#before = this.total;
+    this.before = this.total;
     this.#counted = undefined;
     this.#estimatedInput = undefined;
     this.#chars = this.#charsCounted = 0;
     this.isAnswered = this.#isRefused = false;
-  }
-
-  /** Tokens of the upstream calls before the current one. */
-  get before(): Usage | undefined {
-    return this.#before;
   }
 
   /** Tokens of the current upstream call so far. */
@@ -84,8 +79,8 @@ export class UsageMeter {
   /** Tokens of all upstream calls so far. */
   get total(): Usage | undefined {
     const { current } = this;
-    if (this.#before === undefined || current === undefined) return current ?? this.#before;
-    return addUsage(this.#before, current);
+    if (this.before === undefined || current === undefined) return current ?? this.before;
+    return addUsage(this.before, current);
   }
 
   #estimate(): Usage {

@@ -60,7 +60,8 @@ export function startTurn(
   // Last: if anything throws behind it, such as a stage of a user, the limits would stay taken.
   const size = exchange.body.length + (request.bytes ?? 0);
   run.limits = state.limits.enter(tenant, size, () => inputTokens(turn));
-  run.enter(context.memory);
+  run.memory = context.memory.keep();
+  for (const { users } of run.chain) users.count++;
   const form = inBackground ? dialect.background : undefined;
   if (form !== undefined) return startInBackground(context, run, form);
   new Rounds(run).begin();

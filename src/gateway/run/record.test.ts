@@ -1,11 +1,9 @@
 import { expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
-import { turnDone } from "../../../test/support/turn-done.ts";
 import { MemoryLog } from "../../history/memory-log.ts";
 import type { Log } from "../../history/log.ts";
 import type { Happening } from "../../observe/happening.ts";
-import { parseConfig } from "../config.ts";
-import { saveTurn } from "./save-turn.ts";
+import { append } from "./record.ts";
 
 const memory = new MemoryLog(stillClock());
 const broken = (append: Log["append"]): Log =>
@@ -22,12 +20,8 @@ it.each([
 ])("reports a write that the store %s, and says nothing of its words", async (_, write) => {
   const happenings: Happening[] = [];
   const report = (happening: Happening): void => void happenings.push(happening);
-  const stored = await saveTurn(
-    { store: broken(write), config: parseConfig({}), report },
-    "ann",
-    turnDone({}),
-    undefined,
-  );
+  const turn = { tenant: "ann", at: 0, items: [] };
+  const stored = await append({ store: broken(write), report }, turn, "req_1");
   expect(stored).toBe(false);
   expect(happenings).toMatchObject([{ type: "trouble", error: "RangeError" }]);
   expect(JSON.stringify(happenings)).not.toContain("secrets");
