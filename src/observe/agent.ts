@@ -1,6 +1,6 @@
-/** Which program asks, and in which of its runs: read from headers that agents send. */
+/** The client's program and its run, read from headers that agents send. */
 
-/** Programs by what their `user-agent` holds; the first that fits counts. Closed, so that it may be a label. */
+/** Programs by a pattern of their `user-agent`; the first that matches counts. */
 const programs = [
   ["codex", /^codex[_/-]/i],
   ["claude", /^claude-(?:cli|code)\b/i],
@@ -29,12 +29,12 @@ export type AgentName = (typeof programs)[number][0];
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Programs that ask say the same with every request, and are few. */
+/** Programs by header: a client sends the same one with each request, and they are few. */
 const known = new Map<string, AgentName | undefined>();
 const MOST_KNOWN = 256;
 const LONGEST = 256;
 
-/** The program that sent a request; undefined if it is none of those we know. */
+/** The program that sent a request; undefined if it is unknown. */
 export function agentOf(headers: Headers): AgentName | undefined {
   const text = headers["user-agent"];
   if (typeof text !== "string" || text === "") return undefined;
@@ -48,7 +48,7 @@ export function agentOf(headers: Headers): AgentName | undefined {
   return found;
 }
 
-/** What agents call one run of theirs. The first that is there counts. */
+/** Headers with the id of an agent's run; the first that is present counts. */
 const runHeaders = [
   "x-claude-code-session-id",
   "session-id",
@@ -58,7 +58,7 @@ const runHeaders = [
   "thread-id",
 ];
 
-/** The id that an agent gives its run, as it sent it: it is the client's word, and not to be told. */
+/** The id of an agent's run as the client sent it. It may hold content, so only its digest is shown. */
 export function runIdOf(headers: Headers): string | undefined {
   for (const name of runHeaders) {
     const value = headers[name];

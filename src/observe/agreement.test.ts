@@ -39,7 +39,7 @@ const lineTold = (line: Readonly<Record<string, unknown>>): Told => ({
 
 function metricsTold(turn: TurnDone): Told {
   const metrics = new Metrics();
-  metrics.hear(turn);
+  metrics.count(turn);
   const text = metrics.text();
   const mode = /tool_call_count_total\{.*stop_after_tools_mode="(\w+)"\}/.exec(text)?.[1];
   const value = (name: string): number =>

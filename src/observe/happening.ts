@@ -7,9 +7,9 @@ import type { DialectName } from "../turn/turn.ts";
 import type { AgentName } from "./agent.ts";
 
 /**
- * What the gateway reports. The core never logs: it reports, and the host
- * decides who hears it. Fields are flat and hold no content and no secrets;
- * with `telemetry.upstream_messages` they hold the messages of reasons too.
+ * A report of the gateway. The core never logs: it reports, and the host passes reports on.
+ * Fields are flat and hold no content and no secrets; with `telemetry.upstream_messages` they
+ * hold the messages of reasons too.
  */
 export type Happening =
   | TurnBegun
@@ -29,7 +29,7 @@ export type Happening =
 
 export type HappeningType = Happening["type"];
 
-/** How a turn ended: `left` is a client that went away. */
+/** The end of a turn; `left`: its client closed the connection. */
 export type Outcome = "completed" | "incomplete" | "failed" | "left";
 
 /** Work on one request held the event loop longer than `server.block_budget_ms`. */
@@ -40,41 +40,42 @@ export type Blocked = {
   readonly ms: number;
 };
 
-/** A request has been read, and an upstream is about to be asked. */
-export type TurnBegun = {
-  readonly type: "begun";
-  readonly requestId: string;
-  readonly door: DialectName;
-  /** The path that took the request. */
-  readonly route: string;
-  readonly model: string;
-  /** `upstream/model` that is asked first. */
-  readonly upstream: string;
-  readonly stream: boolean;
-} & TurnSource;
-
-/** Where a turn comes from, and how large its request is. */
+/** The client of a turn, and the size of its request. */
 export type TurnSource = {
   readonly tenant: Tenant;
-  /** The program that asks, by its `user-agent`; none: one that is not known. */
+  /** The client's program by its `user-agent`; left out if it is unknown. */
   readonly agent?: AgentName | undefined;
-  /** Tells the requests of one run of an agent from others: a digest of the id that it sends. */
+  /** A digest of the id that an agent sends with all requests of one run. */
   readonly run?: string | undefined;
-  /** Of the request's body, as it was sent where that is known. */
+  /** Of the body, before it was unpacked if that is known. */
   readonly requestBytes: number;
   /** Of the tools that the client declares. */
   readonly toolBytes: number;
 };
 
-/** How far a turn has come: `headers` and `first` are the upstream's, `call` the latest that began. */
+type TurnHead = TurnSource & {
+  readonly requestId: string;
+  readonly door: DialectName;
+  /** The pattern of the request's path. */
+  readonly route: string;
+  readonly model: string;
+  /** `upstream/model`: the first of the chain while the turn begins, the last one asked at its end. */
+  readonly upstream: string;
+  readonly stream: boolean;
+};
+
+/** A request has been read, and the first upstream is about to be asked. */
+export type TurnBegun = TurnHead & { readonly type: "begun" };
+
+/** The progress of a turn: `headers` and `first` are the upstream's, `call` the start of the latest call. */
 export type TurnStep = "read" | "planned" | "asked" | "headers" | "first" | "call" | "end";
 
-/** A turn has come so far. Reported only to those who follow steps. */
+/** Progress of a turn. Reported only if a listener follows steps. */
 export type StepReached = {
   readonly type: "step";
   readonly requestId: string;
   readonly step: TurnStep;
-  /** From the turn's beginning. */
+  /** From the beginning of the turn. */
   readonly ms: number;
 };
 
@@ -82,96 +83,86 @@ export type StepReached = {
 export type AttemptReport = {
   /** `upstream/model` */
   readonly upstream: string;
-  /** Of its answer; none where none came, or where there are no statuses. */
+  /** Left out without an answer, or if the protocol of the upstream has no status. */
   readonly status?: number | undefined;
   readonly fault?: FaultCode | undefined;
-  /** Why it failed. */
   readonly reason?: FailureReason | undefined;
-  /** How long it was waited before the next, where the same upstream was asked again. */
+  /** The wait before the same upstream was asked again. */
   readonly waitMs?: number | undefined;
-  /** When it was sent, from the turn's beginning, and how long it took. */
+  /** The time of sending, from the beginning of the turn. */
   readonly atMs: number;
   readonly ms: number;
 };
 
-/** A request to an upstream is over. Reported only to those who follow steps. */
+/** The end of a request to an upstream. Reported only if a listener follows steps. */
 export type AttemptDone = AttemptReport & {
   readonly type: "attempt";
   readonly requestId: string;
-  /** Which of the turn's, from 1. */
+  /** Its number in the turn, from 1. */
   readonly attempt: number;
 };
 
-/** What became of a call: `withheld` by a rule or the request, `repeated` of an earlier one, `cut` before its end. */
+/** The fate of a call: `withheld` by a rule or the request, `repeated` of an earlier one, `cut` before its end. */
 export type CallOutcome = "given" | "withheld" | "repeated" | "cut";
 
 /** One call of a turn. */
 export type CallDetail = {
   readonly choice: number;
-  /** Which of the choice's calls that the client is given, from 0; -1 for others. */
+  /** Its number among the choice's calls that the client receives, from 0; -1 for other calls. */
   readonly call: number;
-  /** As the client declared it, behind its namespace. */
+  /** As the client declared it, after its namespace. */
   readonly name: string;
   readonly kind: string;
-  /** When it began, from the turn's beginning, and how long it took. */
+  /** Its start, from the beginning of the turn. */
   readonly atMs: number;
   readonly ms: number;
-  /** As far as they were read. */
+  /** Characters that were read. */
   readonly argumentChars: number;
   readonly outcome: CallOutcome;
 };
 
-/** A call is over. Reported only to those who follow steps. */
+/** The end of a call. Reported only if a listener follows steps. */
 export type CallDone = CallDetail & { readonly type: "call"; readonly requestId: string };
 
-export type TurnDone = TurnSource & {
+export type TurnDone = TurnHead & {
   readonly type: "turn";
-  /** When it was over, in milliseconds since the epoch. */
+  /** The time of its end, in milliseconds since the epoch. */
   readonly at: number;
-  readonly requestId: string;
-  readonly door: DialectName;
-  /** The path that took the request. */
-  readonly route: string;
-  readonly model: string;
-  /** `upstream/model`, as asked for there. */
-  readonly upstream: string;
-  /** Whose service that is, where its profile says; else the upstream's name. */
+  /** The service of the upstream by its profile; else the upstream's name. */
   readonly provider: string;
-  readonly stream: boolean;
-  /** Whether the upstream's own frames were forwarded. */
+  /** True if the upstream's frames were forwarded. */
   readonly straight: boolean;
-  /** How many times an upstream was asked. */
+  /** The number of upstream calls. */
   readonly rounds: number;
   readonly outcome: Outcome;
   readonly status: number;
   readonly fault?: FaultCode | undefined;
-  /** How many answers were asked for. */
+  /** The number of answers that the request asks for. */
   readonly choices: number;
-  /** What became of its calls. */
   readonly calls: CallFigures;
   /** The calls given, choice by choice. */
   readonly callsByChoice: readonly number[];
-  /** What the gateway asked of them. */
+  /** The gateway's rules for the calls. */
   readonly rules: CallRules;
-  /** How each choice ended, in their order. */
+  /** The end of each choice, in their order. */
   readonly stops: readonly StopReason[];
-  /** Of all upstream calls, as they were counted or else estimated; none if no upstream answered. */
+  /** Of all upstream calls, as counted by the upstream or else estimated; left out if no upstream answered. */
   readonly usage?: Usage | undefined;
-  /** The answer's id, and the model that the upstream says gave it. */
   readonly answerId?: string | undefined;
+  /** The model that the upstream names in its answer. */
   readonly answerModel?: string | undefined;
   readonly plan: string;
-  /** What folding its tools came to; none where they were sent as they are. */
+  /** Left out if the tools were not folded. */
   readonly disclosure?: DisclosureFigures | undefined;
   readonly decisions: number;
-  /** Of the tools as they were sent: less than declared where they were folded. */
+  /** Of the tools as they were sent: fewer than declared if they were folded. */
   readonly toolBytesSent: number;
-  /** The requests to upstreams, retries among them; the first 32. */
+  /** The first 32 requests to upstreams, with retries. */
   readonly attempts: readonly AttemptReport[];
-  /** The calls one by one; the first 64. */
+  /** The first 64 calls. */
   readonly callDetails: readonly CallDetail[];
   readonly ms: number;
-  /** When it came so far, from its beginning; none where it did not. */
+  /** Times of its steps, from its beginning; left out if it did not reach them. */
   readonly plannedMs?: number | undefined;
   readonly askedMs?: number | undefined;
   readonly headersMs?: number | undefined;
@@ -179,29 +170,21 @@ export type TurnDone = TurnSource & {
   readonly firstCallMs?: number | undefined;
 };
 
-/** One upstream call of a turn is over. */
-export type RoundDone = {
-  readonly type: "round";
-  readonly requestId: string;
-  /** Which of the turn's, from 1. */
-  readonly round: number;
-  readonly upstream: string;
-  readonly provider: string;
-  readonly fault?: FaultCode | undefined;
-  readonly usage?: Usage | undefined;
-  readonly ms: number;
-};
+/** The end of one upstream call of a turn. */
+export type RoundDone = Pick<TurnDone, "requestId" | "upstream" | "provider" | "ms"> &
+  Pick<TurnDone, "fault" | "usage"> & {
+    readonly type: "round";
+    /** Its number in the turn, from 1. */
+    readonly round: number;
+  };
 
-/**
- * The calls of a turn, counted once: every header, comment, log line and metric
- * that speaks of them is made from this.
- */
+/** Counts of a turn's calls: the one source for headers, comment, log line and metrics. */
 export type CallFigures = {
-  /** Complete calls given to the client, over all choices. */
+  /** Complete calls that the client received, over all choices. */
   readonly given: number;
-  /** Calls seen and not given: for a cap or a stop, or because the request did not allow them. */
+  /** Calls left out for a cap or a stop, or because the request does not allow them. */
   readonly withheld: number;
-  /** Calls left out since they repeat an earlier one. */
+  /** Calls left out because they repeat an earlier one. */
   readonly repeated: number;
   /** True if a cap, a stop or the limit to one call withheld any, or ended a turn that might have made more. */
   readonly truncated: boolean;
@@ -217,11 +200,11 @@ export const noCalls: CallFigures = {
   stopped: false,
 };
 
-/** The figures of disclosure in a turn that folds no tools. */
+/** Disclosure in a turn that folds no tools. */
 export const noDisclosure = {
-  /** How the tools were folded; empty where they were not. */
+  /** The way of folding; empty without folding. */
   strategy: "",
-  /** Folded tools, and the sections they are in. */
+  /** Folded tools, and their sections. */
   tools: 0,
   sections: 0,
   /** Bytes of tools in all requests of the turn: each tool declared, and as they were sent. */
@@ -232,16 +215,16 @@ export const noDisclosure = {
   /** Readings that opened sections, and the tools that they added to the conversation. */
   dynamic: 0,
   injected: 0,
-  /** Rounds that the client saw nothing of. */
+  /** Rounds that the client does not see. */
   hiddenRounds: 0,
-  /** Readings and calls of what is not there, and arguments that did not fit. */
+  /** Readings and calls of names that do not exist, and arguments that did not fit. */
   misses: 0,
 };
 
-/** What disclosure came to in one turn. */
+/** Counts of disclosure in one turn. */
 export type DisclosureFigures = Readonly<typeof noDisclosure>;
 
-/** An upstream failed before its first event and the next of the chain is tried. */
+/** An upstream failed before its first event, and the next of the chain is tried. */
 export type Fallback = {
   readonly type: "fallback";
   readonly requestId: string;
@@ -263,10 +246,7 @@ export type Refusal = {
   readonly param?: string | undefined;
 };
 
-/**
- * A fault of ours. Where it was raised, and not what it said: an unknown error
- * may quote what it choked on.
- */
+/** A bug of the gateway: the place in the code and not the message, because an unknown error may quote its input. */
 export type InternalError = {
   readonly type: "trouble";
   readonly requestId?: string | undefined;
@@ -280,35 +260,33 @@ export type Reload = {
   readonly problems: readonly string[];
 };
 
-/** A file that the configuration names cannot be written. Requests are served all the same. */
+/** A file that the configuration names cannot be written. Requests are still served. */
 export type WriteFailed = {
   readonly type: "unwritable";
-  /** Where the configuration names it. */
+  /** The setting that names the file. */
   readonly setting: string;
   readonly path: string;
-  /** What is wrong, and the remedy. */
+  /** The cause and the remedy. */
   readonly problem: string;
 };
 
 /**
- * The store's database cannot be used (`unavailable`) or can again
- * (`available`), or what a turn left behind was not stored (`lost`) or not
- * before its client had the answer (`late`), or a sweep keeps expired rows because
- * the clock may have been set (`waits`).
+ * The store's database cannot be used (`unavailable`) or can again (`available`), a turn was not
+ * stored (`lost`) or not before its client had the answer (`late`), or a sweep keeps expired rows
+ * because the clock may have been set (`waits`).
  */
 export type StoreNotice = {
   readonly type: "store";
   readonly event: "unavailable" | "available" | "lost" | "late" | "waits";
   readonly requestId?: string | undefined;
   readonly fault?: FaultCode | undefined;
-  /** What is wrong, and the remedy. */
+  /** The cause and the remedy. */
   readonly problem?: string | undefined;
 };
 
 /**
- * Something about a child process that serves an upstream: that it started or
- * is gone, that it wrote to its standard error (how much, never what), how much
- * of its allowance is used, or that it said something that belongs to nobody.
+ * An event of a child process that serves an upstream: its start or end, output on its standard
+ * error (the size and not the text), its used allowance, or a message that fits no thread.
  */
 export type ChildNotice = {
   readonly type: "child";
@@ -317,11 +295,11 @@ export type ChildNotice = {
   readonly pid?: number | undefined;
   readonly reason?: string | undefined;
   readonly bytes?: number | undefined;
-  /** Of what its account allows, how much is used: that of the allowance that is used most. */
+  /** The used part of its account's allowances: that of the fullest one. */
   readonly percent?: number | undefined;
 };
 
-/** Receives happenings. `types`: those that it needs; without them it is told of all. */
+/** Receives happenings. `types`: those that it receives; left out: all. */
 export type Report = ((happening: Happening) => void) & {
   readonly types?: readonly HappeningType[] | undefined;
 };

@@ -2,10 +2,10 @@ import type { StopReason } from "../turn/event.ts";
 import { figuresOf } from "./figures.ts";
 import type { Happening, HappeningType, TurnDone } from "./happening.ts";
 
-/** What a line says: flat, counts and names alone, no content. */
+/** Flat fields: counts and names, no content. */
 type Line = Readonly<Record<string, string | number | boolean | readonly number[] | null>>;
 
-/** How a choice ended, as chat says it. */
+/** Ends of a choice in the words of chat. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
   end: "stop",
   calls: "tool_calls",
@@ -16,7 +16,7 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
 
 const json = JSON.stringify;
 
-/** A turn in the log: what it came to, and why, as the fields of a JSON object. Written for every turn, so by one template. */
+/** The fields of a turn's log line, as the text of a JSON object without its braces. One template writes them, because every turn has a line. */
 export function turnFields(turn: TurnDone): string {
   const { fault, calls, rules, usage, firstEventMs } = turn;
   const reason = fault === undefined ? undefined : turn.attempts.at(-1)?.reason;
@@ -42,7 +42,7 @@ export function turnFields(turn: TurnDone): string {
   );
 }
 
-/** A turn in the usage log, in the fields of the older Codex proxy. Tokens that nobody counted or estimated are null. */
+/** A turn in the usage log, in the fields of the older Codex proxy. Tokens without a count or an estimate are null. */
 export const usageLine = (turn: TurnDone): Line => ({
   ts: stamp(turn.at),
   phase: "usage_summary",
@@ -63,7 +63,7 @@ export const usageLine = (turn: TurnDone): Line => ({
   cached_tokens: turn.usage?.cached ?? null,
   cache_write_tokens: turn.usage?.cacheWrite ?? null,
   reasoning_tokens: turn.usage?.reasoning ?? null,
-  counts_source: countsSource(turn),
+  counts_source: turn.usage === undefined ? "none" : turn.usage.estimated ? "estimate" : "event",
   duration_ms: turn.ms,
   time_to_first_token_ms: turn.firstEventMs ?? null,
   emission_trigger: triggerOf(turn),
@@ -76,45 +76,73 @@ export const usageLine = (turn: TurnDone): Line => ({
   output_mode: turn.rules.output ?? null,
 });
 
-/** What the event log says of a happening, one line for each; nothing of what is no turn's. */
+/** The lines of a happening in the event log; none if it belongs to no turn. */
 export function eventLines(happening: Happening, at: number): readonly Line[] {
   switch (happening.type) {
     case "begun":
       return [
-        {
-          ...begin("http_ingress", "client_request", at, happening.requestId),
+        eventLine("http_ingress", "client_request", at, happening, {
           route: happening.route,
           method: "POST",
           requested_model: happening.model,
           stream: happening.stream,
-        },
+        }),
       ];
     case "fallback":
       return [
-        {
-          ...begin("backend_lifecycle", "fallback", at, happening.requestId),
+        eventLine("backend_lifecycle", "fallback", at, happening, {
           from: happening.from,
           to: happening.to,
           error_code: happening.fault,
-        },
+        }),
       ];
     case "refusal":
       return [
-        {
-          ...begin("http_ingress", "refusal", at, happening.requestId),
+        eventLine("http_ingress", "refusal", at, happening, {
           route: happening.route,
           status_code: happening.status,
           error_code: happening.fault,
-        },
+        }),
       ];
     case "turn":
-      return [summaryLine(happening), endLine(happening)];
+      return [
+        eventLine("client_egress", "tool_call_summary", happening.at, happening, {
+          tool_calls_by_choice: callsByChoice(happening),
+          parallel_supported: happening.rules.parallel === true,
+          ...figuresOf(happening),
+          tool_calls_withheld: happening.calls.withheld,
+          tool_calls_repeated: happening.calls.repeated,
+        }),
+        eventLine(
+          "client_egress",
+          happening.stream ? "client_sse_done" : "client_json",
+          happening.at,
+          happening,
+          {
+            outcome: happening.outcome,
+            status_code: happening.status,
+            error_code: happening.fault ?? null,
+            finish_reason: finishReason(happening),
+            effective_model: happening.upstream,
+            duration_ms: happening.ms,
+            time_to_first_token_ms: happening.firstEventMs ?? null,
+          },
+        ),
+      ];
     default:
       return [];
   }
 }
 
-/** The files of lines about turns, by their settings under `telemetry`. */
+const eventLine = (
+  phase: string,
+  kind: string,
+  at: number,
+  { requestId }: Pick<TurnDone, "requestId">,
+  fields: Line,
+): Line => ({ ts: stamp(at), phase, kind, req_id: requestId, ...fields });
+
+/** Files with lines about turns, by their settings under `telemetry`. */
 export const turnLogs = {
   usage_log: {
     types: ["turn"],
@@ -131,56 +159,17 @@ export const turnLogs = {
 
 export type TurnLog = keyof typeof turnLogs;
 
-/** What became of a turn's calls, and by which rules. */
-const summaryLine = (turn: TurnDone): Line => ({
-  ...begin("client_egress", "tool_call_summary", turn.at, turn.requestId),
-  tool_calls_by_choice: byChoice(turn),
-  parallel_supported: turn.rules.parallel === true,
-  ...figuresOf(turn),
-  tool_calls_withheld: turn.calls.withheld,
-  tool_calls_repeated: turn.calls.repeated,
-});
-
-const endLine = (turn: TurnDone): Line => ({
-  ...begin(
-    "client_egress",
-    turn.stream ? "client_sse_done" : "client_json",
-    turn.at,
-    turn.requestId,
-  ),
-  outcome: turn.outcome,
-  status_code: turn.status,
-  error_code: turn.fault ?? null,
-  finish_reason: finishReason(turn),
-  effective_model: turn.upstream,
-  duration_ms: turn.ms,
-  time_to_first_token_ms: turn.firstEventMs ?? null,
-});
-
-const begin = (phase: string, kind: string, at: number, requestId: string) => ({
-  ts: stamp(at),
-  phase,
-  kind,
-  req_id: requestId,
-});
-
 const stamp = (at: number): string => new Date(at).toISOString();
 
-/** A count for every choice that was asked for, also for those that made no call. */
-const byChoice = ({ choices, callsByChoice }: TurnDone): readonly number[] =>
-  Array.from(
-    { length: Math.max(choices, callsByChoice.length) },
-    (_, at) => callsByChoice[at] ?? 0,
-  );
+/** A count for each choice that the request asks for, also for those without a call. */
+const callsByChoice = ({ choices, callsByChoice: counts }: TurnDone): readonly number[] =>
+  Array.from({ length: Math.max(choices, counts.length) }, (_, at) => counts[at] ?? 0);
 
-const countsSource = ({ usage }: TurnDone): string =>
-  usage === undefined ? "none" : usage.estimated ? "estimate" : "event";
-
-/** How the first choice ended. */
+/** The end of the first choice. */
 const finishReason = ({ stops: [stop] }: TurnDone): string | null =>
   stop === undefined ? null : finishWords[stop];
 
-/** What made the line be written. */
+/** The cause of the line. */
 function triggerOf({ outcome, fault, calls }: TurnDone): string {
   if (outcome === "left") return "client_abort";
   if (calls.stopped) return "stop_after_tools";

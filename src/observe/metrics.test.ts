@@ -8,16 +8,16 @@ const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 function heard() {
   const metrics = new Metrics();
   const rules = { ...turnDone().rules, max: 2, stopMode: "first" as const };
-  metrics.hear(turnDone());
-  metrics.hear(
+  metrics.count(turnDone());
+  metrics.count(
     turnDone({
       rules,
       calls: { given: 2, withheld: 2, repeated: 1, truncated: true, stopped: true },
       callsByChoice: [2],
     }),
   );
-  metrics.hear(turnDone({ outcome: "failed", status: 502, fault: "upstream.cut" }));
-  metrics.hear({
+  metrics.count(turnDone({ outcome: "failed", status: 502, fault: "upstream.cut" }));
+  metrics.count({
     type: "refusal",
     at: 0,
     requestId: "r",
@@ -33,7 +33,7 @@ function heard() {
 describe("the metrics", () => {
   it("have every outcome from the first turn on, for a rate tells nothing of a number that was not there", () => {
     const metrics = new Metrics();
-    metrics.hear(turnDone());
+    metrics.count(turnDone());
     expect(metrics.text().match(/^patchbay_turns_total.*/gm)).toEqual(
       [
         ["completed", 1],
@@ -65,7 +65,7 @@ describe("the metrics", () => {
 
   it("have no room for a client's words", () => {
     const metrics = new Metrics();
-    metrics.hear(turnDone({ model: "a-clients-word", upstream: "demo/another-word" }));
+    metrics.count(turnDone({ model: "a-clients-word", upstream: "demo/another-word" }));
     expect(metrics.text()).not.toContain("word");
   });
 

@@ -1,17 +1,17 @@
-import type { Happening, TurnDone } from "./happening.ts";
+import type { DisclosureFigures, Happening } from "./happening.ts";
 import { Family, type Series } from "./registry.ts";
 
 const CALLS = [0, 1, 2, 4, 8, 16, 32, 64];
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-/** Buckets of histograms. All else are counters, but for the gauge of turns under way. */
+/** The buckets of histograms. */
 const buckets: Readonly<Record<string, readonly number[]>> = {
   patchbay_tool_calls_per_turn: CALLS,
   patchbay_turn_seconds: SECONDS,
   patchbay_first_event_seconds: SECONDS,
 };
 
-/** Every number there is: the names of its labels, and what it counts. */
+/** The labels and the help text of each metric. */
 const contents = {
   patchbay_turns_total: "door upstream outcome: Turns by door, upstream and outcome.",
   patchbay_refusals_total: "fault: Requests that never became a turn, by fault.",
@@ -61,29 +61,50 @@ const newFamilies = (): Families =>
     }),
   ) as Families;
 
-/** How many bytes of JSON are about a token. */
+/** Bytes of JSON for each token, about. */
 const TOKEN_BYTES = 4;
 
-/** The Prometheus view of what happens. Labels are names from the configuration, never a client's words. */
+/** The Prometheus metrics. Labels are names of the configuration and words of closed sets, never a client's words. */
 export class Metrics {
   readonly #families = newFamilies();
   /** By door, mode and upstream. */
   readonly #turns = new Map<string, ReturnType<typeof turnSeries>>();
   readonly #tools = new WeakMap<readonly PlannedTools[], readonly CountedTools[]>();
-  /** Turns under way: `amount` is counted by the gateway. */
+  /** Turns under way; the gateway counts its `amount`. */
   readonly running: Series = this.#families.patchbay_turns_running.of();
 
-  hear(happening: Happening): void {
+  count(happening: Happening): void {
     const families = this.#families;
     switch (happening.type) {
-      case "turn":
-        return this.#countTurn(happening);
+      case "turn": {
+        const { door, calls, rules, usage, firstEventMs, disclosure } = happening;
+        // Clients choose names of models, so labels name the upstream alone.
+        const upstream = happening.upstream.slice(0, happening.upstream.indexOf("/"));
+        const key = `${door} ${rules.stopMode} ${upstream}`;
+        let series = this.#turns.get(key);
+        if (series === undefined)
+          this.#turns.set(key, (series = turnSeries(families, door, upstream, rules.stopMode)));
+        series[happening.outcome].amount++;
+        series.duration.observe(happening.ms / 1000);
+        if (firstEventMs !== undefined) series.firstEvent.observe(firstEventMs / 1000);
+        series.calls.amount += calls.given;
+        if (calls.truncated) series.truncated.amount++;
+        series.withheld.amount += calls.withheld;
+        series.repeated.amount += calls.repeated;
+        series.callsPerTurn.observe(calls.given);
+        series.input.amount += usage?.input ?? 0;
+        series.output.amount += usage?.output ?? 0;
+        if (disclosure !== undefined) countDisclosure(families, disclosure, upstream);
+        return;
+      }
       case "refusal":
         families.patchbay_refusals_total.of(happening.fault).amount++;
         return;
-      case "fallback":
-        families.patchbay_fallbacks_total.of(upstreamOf(happening.from), happening.fault).amount++;
+      case "fallback": {
+        const from = happening.from.slice(0, happening.from.indexOf("/"));
+        families.patchbay_fallbacks_total.of(from, happening.fault).amount++;
         return;
+      }
       case "child":
         families.patchbay_child_events_total.of(happening.upstream, happening.event).amount++;
         return;
@@ -100,20 +121,21 @@ export class Metrics {
     }
   }
 
-  /** Counts the tools of a plan; plans of the same tools share the list. Its labels are of closed sets. */
+  /** Counts the tools of a plan; plans of the same tools share the list. */
   tools(planned: readonly PlannedTools[]): void {
-    let series = this.#tools.get(planned);
-    if (series === undefined) {
+    let counted = this.#tools.get(planned);
+    if (counted === undefined) {
       const { patchbay_tools_total: family } = this.#families;
-      series = planned.map(({ verdict, kind, count }) => {
-        return { counted: family.of(verdict, kind), count };
-      });
-      this.#tools.set(planned, series);
+      counted = planned.map(({ verdict, kind, count }) => ({
+        series: family.of(verdict, kind),
+        count,
+      }));
+      this.#tools.set(planned, counted);
     }
-    for (const { counted, count } of series) counted.amount += count;
+    for (const { series, count } of counted) series.amount += count;
   }
 
-  /** A turn cost this much by the price of this model. Without tenants: `/metrics` needs no key. */
+  /** Adds the cost of a turn by the price of this model. Tenants are not named, because `/metrics` needs no key. */
   spent(cost: number, model: string): void {
     this.#families.patchbay_cost_total.of(model).amount += cost;
   }
@@ -123,30 +145,9 @@ export class Metrics {
       .map(([name, family]) => family.text(name))
       .join("");
   }
-
-  #countTurn(turn: TurnDone): void {
-    const { door, calls, rules, usage, firstEventMs, disclosure } = turn;
-    // Models may be as many as clients think of, so series are of the upstream alone.
-    const upstream = turn.upstream.slice(0, turn.upstream.indexOf("/"));
-    const key = `${door} ${rules.stopMode} ${upstream}`;
-    let series = this.#turns.get(key);
-    if (series === undefined)
-      this.#turns.set(key, (series = turnSeries(this.#families, door, upstream, rules.stopMode)));
-    series[turn.outcome].amount++;
-    series.duration.observe(turn.ms / 1000);
-    if (firstEventMs !== undefined) series.firstEvent.observe(firstEventMs / 1000);
-    series.calls.amount += calls.given;
-    if (calls.truncated) series.truncated.amount++;
-    series.withheld.amount += calls.withheld;
-    series.repeated.amount += calls.repeated;
-    series.callsPerTurn.observe(calls.given);
-    series.input.amount += usage?.input ?? 0;
-    series.output.amount += usage?.output ?? 0;
-    if (disclosure !== undefined) countDisclosure(this.#families, disclosure, upstream);
-  }
 }
 
-type CountedTools = { readonly counted: Series; readonly count: number };
+type CountedTools = { readonly series: Series; readonly count: number };
 type PlannedTools = {
   readonly verdict: string;
   readonly kind: string;
@@ -154,8 +155,8 @@ type PlannedTools = {
 };
 
 /**
- * The series that turns of one door, upstream and mode count into. All are there from the first
- * turn on: a rate needs the number before.
+ * The series of turns of one door, upstream and mode. All of them exist from the first turn on,
+ * because a rate needs the number before.
  */
 const turnSeries = (families: Families, door: string, upstream: string, mode: string) => ({
   completed: families.patchbay_turns_total.of(door, upstream, "completed"),
@@ -175,7 +176,7 @@ const turnSeries = (families: Families, door: string, upstream: string, mode: st
 
 function countDisclosure(
   families: Families,
-  disclosure: NonNullable<TurnDone["disclosure"]>,
+  disclosure: DisclosureFigures,
   upstream: string,
 ): void {
   const { eagerBytes, sentBytes } = disclosure;
@@ -187,5 +188,3 @@ function countDisclosure(
   families.patchbay_disclosure_rounds_total.of(upstream).amount += disclosure.hiddenRounds;
   families.patchbay_disclosure_misses_total.of(upstream).amount += disclosure.misses;
 }
-
-const upstreamOf = (place: string): string => place.slice(0, place.indexOf("/"));

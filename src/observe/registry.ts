@@ -90,7 +90,7 @@ const braced = (labels: string): string => (labels === "" ? "" : `{${labels}}`);
 
 type Samples = { readonly help: string; readonly amounts: Map<string, number> };
 
-/** The sum of the running processes' metrics, and of all that the ended ones counted; their gauges are over. */
+/** The sum of the metrics of running processes and of ended ones, whose gauges no longer count. */
 export function sumMetrics(running: readonly string[], ...ended: readonly string[]): string {
   const families = new Map<string, Samples>();
   for (const [at, text] of [...running, ...ended].entries()) {

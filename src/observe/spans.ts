@@ -17,31 +17,30 @@ import { finishWords } from "./lines.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What is known of a turn before it runs. */
+/** The attributes of a turn that are known before it runs. */
 export type TurnAhead = Pick<TurnDone, "upstream" | "provider" | "stream">;
 
-/** A turn in somebody's trace. */
+/** The span of a turn in its client's trace. */
 export type TurnSpan = {
-  /** A span below it for one upstream call. */
+  /** Starts a span below it for one upstream call. */
   startRound(ahead: TurnAhead): RoundSpan;
   end(turn: TurnDone): void;
 };
 
-/** One upstream call in somebody's trace. */
+/** The span of one upstream call. */
 export type RoundSpan = {
-  /** Headers that hand the trace on to the upstream. */
+  /** Headers that continue the trace at the upstream. */
   readonly headers: Readonly<Record<string, string>>;
-  /** None: nobody waited for its end. */
+  /** Without a round if the turn ended first. */
   end(round?: RoundDone): void;
 };
 
 /**
- * A span by the GenAI conventions of OpenTelemetry, below the caller's. Only
- * where the process has an SDK: without one nothing is made, and nothing asked
- * but whether there is one.
+ * Starts a span by the GenAI conventions of OpenTelemetry, below the client's span. Undefined if
+ * the process has no SDK of OpenTelemetry.
  */
 export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefined {
-  // An SDK may come at any time.
+  // The host may register an SDK at any time.
   const provider = trace.getTracerProvider();
   const tracer =
     provider instanceof ProxyTracerProvider
@@ -49,7 +48,7 @@ export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefine
       : provider.getTracer("patchbay");
   if (tracer === undefined) return undefined;
   const attributes = aheadOf(ahead);
-  const parent = above(asked);
+  const parent = parentOf(asked);
   const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, parent);
   return {
     startRound: (round) => startRound(tracer, span, round),
@@ -62,7 +61,7 @@ function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead): RoundSpan {
   const attributes = aheadOf(ahead);
   const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, below);
   const headers: Record<string, string> = {};
-  // Whatever else came along, such as baggage, is between the caller and us.
+  // Other fields of the client's trace, such as baggage, are not sent to the upstream.
   propagation.inject(trace.setSpan(ROOT_CONTEXT, span), headers);
   return {
     headers,
@@ -79,8 +78,8 @@ function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead): RoundSpan {
   };
 }
 
-/** The span that the host has opened for the request, or else what the request's head says. */
-function above(asked: Headers): Context {
+/** The span that the host opened for the request, or else the one that the request's headers name. */
+function parentOf(asked: Headers): Context {
   const active = context.active();
   return trace.getSpan(active) === undefined ? propagation.extract(active, asked) : active;
 }
@@ -97,7 +96,7 @@ function end(span: Span, turn: TurnDone): void {
 const nameOf = (turn: TurnAhead): string => `chat ${modelOf(turn)}`;
 const modelOf = ({ upstream }: TurnAhead): string => upstream.slice(upstream.indexOf("/") + 1);
 
-/** What a sampler may want to know. */
+/** Attributes for the decision of a sampler. */
 const aheadOf = (turn: TurnAhead): Attributes => ({
   "gen_ai.operation.name": "chat",
   "gen_ai.provider.name": turn.provider,
@@ -105,7 +104,7 @@ const aheadOf = (turn: TurnAhead): Attributes => ({
   "gen_ai.request.stream": turn.stream,
 });
 
-/** All there is to know. An attribute that is undefined is none. */
+/** All attributes; OpenTelemetry leaves out undefined ones. */
 function attributesOf(turn: TurnDone): Attributes {
   const { usage, calls, firstEventMs } = turn;
   const attributes: Attributes = {

@@ -178,8 +178,8 @@ describe("what operators read", () => {
 
   it("has every metric with its type and labels, and no others", () => {
     const metrics = new Metrics();
-    for (const happening of happenings) metrics.hear(happening);
-    metrics.hear({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
+    for (const happening of happenings) metrics.count(happening);
+    metrics.count({ ...turn, disclosure: { ...noDisclosure, strategy: "wrap" } });
     metrics.tools([{ count: 1, verdict: "native", kind: "function" }]);
     metrics.spent(1, "model");
     const text = metrics.text();

@@ -14,7 +14,7 @@ it("work that holds the event loop longer than its budget is reported with its r
     () => 100,
     (happening) => {
       happenings.push(happening);
-      metrics.hear(happening);
+      metrics.count(happening);
     },
   );
   watch("request", "short", 100);
