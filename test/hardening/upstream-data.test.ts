@@ -16,9 +16,12 @@ describe("blanks before an answer", () => {
     const owner = {
       sink: { each() {}, flush() {}, end() {} },
       failed() {},
-      closed() {},
-      failing: { name: "box", origin: "", secrets: [] },
-      clock: stillClock(),
+      connection: {
+        failing: { name: "box", origin: "", secrets: [] },
+        clock: stillClock(),
+        shares: { leave() {} },
+      },
+      opening: { tenant: "" },
     };
     const reader = chat.upstream.readEvents({ newId: (prefix) => prefix, frames: false, asked: 1 });
     const answer = new HttpAnswer(owner, reader, new StringDecoder("utf8"));

@@ -4,19 +4,10 @@ import { sseReader, type SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import {
-  blank,
-  broken,
-  noAnswer,
-  packed,
-  refusal,
-  shown,
-  tooLong,
-  webPage,
-  type Failing,
-} from "./fault.ts";
+import type { ConnectionShares } from "./connection-shares.ts";
+import { broken, type Failing, malformed, noAnswer, refusal, shown, tooLong } from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
-import type { AttemptWatch } from "../upstream.ts";
+import type { OpenOptions } from "../upstream.ts";
 import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transport.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -24,26 +15,25 @@ type Event = TurnEvent<UpstreamName>;
 /** The turn that an answer is for. */
 export type AnswerOwner = {
   readonly sink: Sink<Event>;
-  readonly failing: Failing;
-  readonly clock: Clock;
-  /** Takes how long work on a network read held the event loop, in milliseconds. */
-  readonly worked?: ((ms: number) => void) | undefined;
-  readonly watch?: Pick<AttemptWatch, "answered"> | undefined;
+  readonly connection: {
+    readonly failing: Failing;
+    readonly clock: Clock;
+    readonly shares: Pick<ConnectionShares, "leave">;
+  };
+  readonly opening: Pick<OpenOptions, "tenant" | "worked" | "watch">;
   /** The answer failed before its first event. */
   failed(failure: Failure): void;
-  /** The exchange is over, and its connection free for another. */
-  closed(): void;
 };
 
 const LONGEST_ERROR = 64 * 1024;
 const LONGEST_WHOLE = 64 * 1024 * 1024;
-/** How much white space may stand before an answer. */
+/** Longest white space before an answer. */
 const MAX_BLANKS = 1024 * 1024;
-/** What an upstream may send behind the end of an answer before the connection is closed. */
+/** Most bytes after an answer before the connection is closed. */
 const LONGEST_REST = 256 * 1024;
 const REST_MS = 2_000;
 
-// One error for all turns that are stopped: taking a stack is expensive, and its text is not shown.
+// One error for all stopped turns: taking a stack is expensive, and its text is not shown.
 const left = new Error("The turn was stopped.");
 const enough = new Error("The answer was over and its connection was not.");
 
@@ -58,18 +48,18 @@ export class HttpAnswer implements ResponseHandler, Flow {
   readonly #decoder: Utf8Decoder;
   #controller: ResponseController | undefined;
   #paused = false;
-  /** The sink has had its end, or takes no more events. */
+  /** The sink has received its end, or takes no more events. */
   #over = false;
   #stopped = false;
-  /** The exchange itself is over. */
+  /** The exchange has ended. */
   #closed = false;
   #spoken = false;
-  /** Chunks of one network read, which are read at once. */
+  /** Chunks of one network read. */
   #chunks: Uint8Array[] = [];
   #status = 0;
   #headers: Headers = {};
   #form: "unknown" | "frames" | "whole" | "refusal" = "unknown";
-  /** Text that is kept until its form is known, until it is whole, or to explain a failure. */
+  /** Text of unknown form, of a body that is not whole yet, or for the message of a failure. */
   #text = "";
   #rest = 0;
   #cancelTimer: (() => void) | undefined;
@@ -109,12 +99,15 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    this.#owner.watch?.answered(status);
+    this.#owner.opening.watch?.answered(status);
     if (status >= 300) this.#form = "refusal";
     if (headers["content-encoding"] === undefined) return;
     const encoding = headerValue(headers["content-encoding"]);
     if (encoding === "" || encoding === "identity") return;
-    if (this.#form !== "refusal") return this.#abandon(packed(this.#owner.failing, encoding));
+    if (this.#form !== "refusal")
+      return this.#abandon(
+        `packed its answer (${encoding}) though it was not asked to. Switch compression off there.`,
+      );
     this.#refused();
     this.#controller?.abort(enough);
   }
@@ -130,7 +123,8 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   onResponseEnd(): void {
-    const { clock, failing, worked } = this.#owner;
+    const { connection, opening } = this.#owner;
+    const { clock, failing } = connection;
     const began = clock.now();
     this.#close();
     this.#read();
@@ -144,7 +138,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
         else this.#finish();
       }
     }
-    worked?.(clock.now() - began);
+    opening.worked?.(clock.now() - began);
   }
 
   onResponseError(_: ResponseController, error: Error): void {
@@ -154,14 +148,14 @@ export class HttpAnswer implements ResponseHandler, Flow {
       this.#read();
       if (this.#over) return;
       if (this.#form === "refusal" && this.#text !== "") return this.#refused();
-      const failure = broken(this.#owner.failing, error, this.#status > 0);
-      // Not after a fault of our own, which the same events would only raise again.
+      const failure = broken(this.#owner.connection.failing, error, this.#status > 0);
+      // After an error of the gateway the same events would only raise it again.
       if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
       if (this.#over) return;
       if (this.#reader.done()) this.#finish();
       else this.#give(failure);
     } catch {
-      this.#over = true; // The sink itself is broken, so that the failure cannot be reported to it.
+      this.#over = true; // The sink is broken and cannot take the failure.
     }
   }
 
@@ -169,28 +163,30 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (this.#closed) return;
     this.#closed = true;
     this.#cancelTimer?.();
-    this.#owner.closed();
+    const { connection, opening } = this.#owner;
+    connection.shares.leave(opening.tenant);
   }
 
   readonly #emit = (event: Event): void => {
     this.#spoken = true;
-    const { sink, failing } = this.#owner;
+    const { sink, connection } = this.#owner;
     if (event.type !== "turn-fail") sink.each(event);
-    else sink.each({ type: "turn-fail", fault: shown(failing, event.fault) });
+    else sink.each({ type: "turn-fail", fault: shown(connection.failing, event.fault) });
   };
 
   readonly #flush = (): void => {
     if (this.#chunks.length === 0) return;
-    const { clock, sink, worked } = this.#owner;
+    const { connection, opening, sink } = this.#owner;
+    const { clock } = connection;
     const began = clock.now();
     try {
       this.#read();
       if (!this.#over) sink.flush();
     } catch (error) {
-      // The transport cannot catch it here: it must end the turn, not the process.
+      // The transport cannot catch an error of a microtask. It ends the turn, not the process.
       this.#controller?.abort(error as Error);
     }
-    worked?.(clock.now() - began);
+    opening.worked?.(clock.now() - began);
   };
 
   /** Reads the chunks of a network read at once. */
@@ -207,15 +203,14 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (this.#form === "unknown") return this.#tellApart(text);
     this.#text += text;
     if (this.#form === "whole") {
-      if (this.#text.length > LONGEST_WHOLE)
-        this.#abandon(tooLong(this.#owner.failing, LONGEST_WHOLE));
+      if (this.#text.length > LONGEST_WHOLE) this.#abandon(tooLong(LONGEST_WHOLE));
     } else if (this.#text.length > LONGEST_ERROR) {
       this.#refused();
       this.#controller?.abort(enough);
     }
   }
 
-  /** Reads what is left when the connection closes: half a character, half a frame. */
+  /** Reads half a character and half a frame after the connection has closed. */
   #hearLast(): void {
     const text = this.#decoder.end();
     if (text !== "") this.#hear(text);
@@ -223,22 +218,27 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (!this.#over) this.#reader.end?.(this.#emit);
   }
 
-  /** Tells frames from a whole body by the first character that is no space, which is surer than the header. */
+  /** Tells frames from a whole body by the first character after white space, which is surer than the header. */
   #tellApart(piece: string): void {
-    // Only what is new is searched: some send blank lines for minutes until they have an answer.
+    // Only the new text is searched: some upstreams send blank lines for minutes before an answer.
     const inPiece = piece.search(/\S/);
     const before = this.#text.length;
     const text = this.#text + piece;
     // A byte order mark counts as space.
     if (inPiece === -1) {
       this.#text = text;
-      if (text.length > MAX_BLANKS) this.#abandon(blank(this.#owner.failing, MAX_BLANKS));
+      if (text.length > MAX_BLANKS)
+        this.#abandon(
+          `sent more than ${MAX_BLANKS} blanks and no answer. Try again, or check what runs there.`,
+        );
       return;
     }
     const at = before + inPiece;
     this.#text = "";
     const first = text.charAt(at);
-    if (first === "<") return this.#abandon(webPage(this.#owner.failing));
+    // The address of a web page is right for people and wrong for programs.
+    if (first === "<")
+      return this.#abandon("answered with a web page. Check its `base_url`: most end in `/v1`.");
     const type = headerValue(this.#headers["content-type"]);
     const isWhole =
       first === "{" ||
@@ -264,34 +264,35 @@ export class HttpAnswer implements ResponseHandler, Flow {
   readonly #run = (text: string, at: number): number =>
     this.#over ? at : (this.#reader.run?.(text, at, this.#emit) ?? at);
 
-  /** The turn is over. The connection is kept for the next one if the exchange ends soon. */
+  /** Ends the turn. The connection is kept for the next one if the exchange ends soon. */
   #finish(): void {
     if (this.#over) return;
     this.#over = true;
-    const { sink, clock } = this.#owner;
+    const { sink, connection } = this.#owner;
     sink.flush();
     sink.end();
     if (this.#closed) return;
     this.#controller?.resume();
-    // Mostly the end is in the same network read, and no timer is needed.
+    // The end is mostly in the same network read, and no timer is needed.
     queueMicrotask(() => {
       if (this.#closed) return;
+      const { clock } = connection;
       this.#cancelTimer = clock.at(clock.now() + REST_MS, () => this.#controller?.abort(enough));
     });
   }
 
   #refused(): void {
-    const { failing, clock } = this.#owner;
+    const { failing, clock } = this.#owner.connection;
     const answered = { status: this.#status, headers: this.#headers, body: this.#text };
     this.#give(refusal(failing, { ...answered, now: clock.date() }));
   }
 
-  #abandon(failure: Failure): void {
-    this.#give(failure);
+  #abandon(problem: string): void {
+    this.#give(malformed(this.#owner.connection.failing, problem));
     this.#controller?.abort(enough);
   }
 
-  /** Ends in failure: as the last event, or before the first as an attempt that may be made again. */
+  /** Ends with a failure: as the last event, or before the first event as a failed attempt. */
   #give(failure: Failure): void {
     this.#over = true;
     if (this.#spoken) {
@@ -304,7 +305,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
       }
       return;
     }
-    // A transport may fail while it is still being asked, and a source speaks only once it has returned.
+    // A transport may fail before `send` has returned, and a source emits nothing before it has returned.
     queueMicrotask(() => {
       if (!this.#stopped) this.#owner.failed(failure);
     });

@@ -1,23 +1,22 @@
 import type { Clock } from "../../turn/clock.ts";
 import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
 
-export type ShareOptions = {
-  /** How many connections there are. */
+type ShareOptions = {
   readonly connections: number;
-  /** How long a request waits for one, in milliseconds. */
+  /** Longest wait of a request, in milliseconds. */
   readonly waitMs: number;
   readonly clock: Clock;
 };
 
 /** A request that needs a connection. */
 export type Waiting = {
-  /** It has a connection. */
+  /** Called when the request has its connection. */
   start(): void;
-  /** It waited too long, and left the queue. */
+  /** Called after the longest wait; the request has left the queue. */
   late(): void;
 };
 
-/** Requests in the order of their arrival, with what cancels the timer of each. */
+/** Requests in the order of their arrival; the value cancels the request's timer. */
 type Queue = Map<Waiting, () => void>;
 
 /**
@@ -38,16 +37,11 @@ export class ConnectionShares {
     this.#kept = Math.floor(options.connections / 8);
   }
 
-  /** Starts a request at once if its tenant may have a connection; false: it waits. */
-  enter(tenant: Tenant, waiting: Waiting): boolean {
-    const held = this.#byTenant.get(tenant) ?? 0;
-    if (this.#hasRoom(tenant, held) && !this.#queues.has(tenant)) {
-      this.#held++;
-      this.#byTenant.set(tenant, held + 1);
-      waiting.start();
-      return true;
-    }
-    const { clock, waitMs } = this.#options;
+  /** Starts a request as soon as its tenant may have a connection: mostly at once. */
+  enter(tenant: Tenant, waiting: Waiting): void {
+    const { clock, waitMs, connections } = this.#options;
+    if (this.#queues.size === 0 && connections - this.#held > this.#kept)
+      return this.#start(tenant, waiting);
     const tooLate = (): void => {
       this.leaveQueue(tenant, waiting);
       waiting.late();
@@ -55,9 +49,16 @@ export class ConnectionShares {
     const queue: Queue = this.#queues.get(tenant) ?? new Map();
     queue.set(waiting, clock.at(clock.now() + waitMs, tooLate));
     this.#queues.set(tenant, queue);
-    return false;
+    this.#serveNext();
   }
 
+  #start(tenant: Tenant, waiting: Waiting): void {
+    this.#held++;
+    this.#byTenant.set(tenant, (this.#byTenant.get(tenant) ?? 0) + 1);
+    waiting.start();
+  }
+
+  /** Does nothing for a request that has started. */
   leaveQueue(tenant: Tenant, waiting: Waiting): void {
     const queue = this.#queues.get(tenant);
     queue?.get(waiting)?.();
@@ -74,24 +75,18 @@ export class ConnectionShares {
     if (this.#queues.size > 0) this.#serveNext();
   }
 
-  #hasRoom(tenant: Tenant, held: number): boolean {
-    const free = this.#options.connections - this.#held;
-    return free > this.#kept || (free > 0 && (tenant === LOCAL_TENANT || held < this.#kept));
-  }
-
   #serveNext(): void {
+    const free = this.#options.connections - this.#held;
+    if (free <= 0) return;
     for (const [tenant, queue] of this.#queues) {
       const [next] = queue.keys();
-      const held = this.#byTenant.get(tenant) ?? 0;
-      if (next === undefined || !this.#hasRoom(tenant, held)) continue;
+      const mayTakeKept = tenant === LOCAL_TENANT || (this.#byTenant.get(tenant) ?? 0) < this.#kept;
+      if (next === undefined || (free <= this.#kept && !mayTakeKept)) continue;
       this.leaveQueue(tenant, next);
-      // Behind all others, so that every tenant has its turn.
+      // Now the last in the order, so that every tenant has its turn.
       this.#queues.delete(tenant);
       if (queue.size > 0) this.#queues.set(tenant, queue);
-      this.#held++;
-      this.#byTenant.set(tenant, held + 1);
-      next.start();
-      return;
+      return this.#start(tenant, next);
     }
   }
 }

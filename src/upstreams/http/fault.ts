@@ -11,7 +11,7 @@ import {
 import { type ErrorWords, errorWords, shortened } from "../../dialects/errors/error-words.ts";
 import { faults } from "../../turn/fault-table.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { Fault, type FaultCode, type FaultDetail } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { jsonOf } from "../../json/json.ts";
 import { type Failure, type Headers, headerValue, retryAfterOf } from "../retry.ts";
@@ -19,12 +19,12 @@ import { formsOf } from "./secrets.ts";
 
 const LONGEST_TEXT = 300;
 
-/** Reads the body of a refusal, whatever its shape. */
+/** Reads the body of a refusal of any shape. */
 export function readError(body: string): ErrorWords {
   // Some wrap even their refusals as the frame of a stream.
   const bare = body.replace(/^\s*(?:event:[^\n]*\n)?data:/, "").trim();
   const error = errorWords(jsonOf(bare));
-  // What is not JSON, or none that we know, is itself the reason.
+  // A body of unknown form is itself the reason.
   return error?.message === undefined ? { ...error, message: plainText(bare) } : error;
 }
 
@@ -35,11 +35,12 @@ function plainText(body: string): string | undefined {
   return shortened(bare, LONGEST_TEXT) || undefined;
 }
 
-/** Who failed: the words for a message, and what no message may hold. */
+/** An upstream that failed, as its errors name it. */
 export type Failing = {
   /** As configured. */
   readonly name: string;
   readonly origin: string;
+  /** No message may contain them. */
   readonly secrets: readonly string[];
 };
 
@@ -57,11 +58,11 @@ const elsewhere: FaultWords = {
   remedy: "Check its `base_url`: it must be the address that answers.",
 };
 
-/** What an answer with a status that is not a success means. */
+/** The failure that a response without a status of success reports. */
 export function refusal(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
   const isError = status >= 400;
-  // The body of a redirect says where to, once more.
+  // The body of a redirect only repeats the `location`.
   const error: ErrorWords = isError ? safeError(failing, answered.body) : {};
   const code = isError ? faultOfError(status, error) : "upstream.failed";
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
@@ -90,107 +91,115 @@ const placeOf = (location: string): string =>
 
 function upstreamCodeOf({ message, code, type }: ErrorWords, fault: FaultCode): string | undefined {
   if (fault === "upstream.refused" && isTooLong(message)) return CONTEXT_LENGTH;
-  // A type that every such error has says nothing more.
+  // The type of all errors with this fault adds nothing.
   return code ?? (type === faults[fault].type ? undefined : type);
 }
 
 const isAdvice = (header: string): boolean => header === "true" || header === "false";
 
-type Break = {
-  readonly code: FaultCode;
-  readonly again: boolean;
-  readonly retry?: false;
-  readonly message: (failing: Failing, cause: string) => string;
-};
+/** A fault of an upstream; `problem` continues the sentence that its name begins. */
+export const upstreamFault = (
+  code: FaultCode,
+  failing: Failing,
+  problem: string,
+  detail: FaultDetail = {},
+): Fault =>
+  new Fault(code, `${whoIs(failing)} ${problem}`, {
+    log: { upstream: failing.name },
+    ...detail,
+  });
 
-const stopping: Break = {
-  code: "gateway.stopping",
-  again: false,
-  message: ({ name }) => `Upstream \`${name}\` is being closed; try again.`,
-};
-const connectTimeout: Break = {
-  code: "upstream.connect_timeout",
-  again: true,
-  message: ({ name, origin }) =>
-    `Upstream \`${name}\` at ${origin} did not accept a connection in time. Check its \`base_url\`, or raise \`timeouts.connect\`.`,
-};
-const malformed: Break = {
-  code: "upstream.malformed",
-  again: false,
-  message: ({ name, origin }) =>
+/** The fault code of a broken connection, whether another attempt may succeed, and the message. */
+type Break = readonly [
+  code: FaultCode,
+  again: boolean,
+  message: (failing: Failing, cause: string) => string,
+];
+
+const stopping: Break = [
+  "gateway.stopping",
+  false,
+  (failing) => `${whoIs(failing)} is being closed; try again.`,
+];
+const connectTimeout: Break = [
+  "upstream.connect_timeout",
+  true,
+  (failing) =>
+    `${whoIs(failing)} at ${failing.origin} did not accept a connection in time. Check its \`base_url\`, or raise \`timeouts.connect\`.`,
+];
+const notHttp: Break = [
+  "upstream.malformed",
+  false,
+  ({ name, origin }) =>
     `What answers at ${origin} does not speak HTTP as we know it. Check the \`base_url\` of upstream \`${name}\`.`,
-};
-const unreachable: Break = {
-  code: "upstream.unreachable",
-  again: true,
-  message: ({ name, origin }, cause) =>
-    `Upstream \`${name}\` at ${origin} cannot be reached: ${reasonOf(cause)} (${cause}). Check its \`base_url\`, and that it runs.`,
-};
-const cut: Break = {
-  code: "upstream.cut",
-  again: true,
-  message: ({ name }) =>
-    `Upstream \`${name}\` closed the connection before the answer was complete; try again.`,
-};
-
-/** What parts the messages of HTTP is not what the upstream has announced. */
-const garbled: Break = {
-  code: "upstream.malformed",
-  again: true,
-  message: ({ name, origin }) =>
-    `Upstream \`${name}\` sent a broken answer: its \`content-length\`, or the length of a chunk, is wrong. Try again, or look at what answers at ${origin}.`,
-};
+];
+const unreachableFor = (again: boolean): Break => [
+  "upstream.unreachable",
+  again,
+  (failing, cause) =>
+    `${whoIs(failing)} at ${failing.origin} cannot be reached: ${reasonOf(cause)} (${cause}). Check its \`base_url\`, and that it runs.`,
+];
+const cut: Break = [
+  "upstream.cut",
+  true,
+  (failing) => `${whoIs(failing)} closed the connection before the answer was complete; try again.`,
+];
+/** The announced length of the body, or of a chunk, is not its length. */
+const garbled: Break = [
+  "upstream.malformed",
+  true,
+  (failing) =>
+    `${whoIs(failing)} sent a broken answer: its \`content-length\`, or the length of a chunk, is wrong. Try again, or look at what answers at ${failing.origin}.`,
+];
+/** This machine lacks something: no upstream is to blame, and another would fare no better. */
+const exhausted: Break = [
+  "gateway.exhausted",
+  false,
+  (_, cause) =>
+    `The gateway cannot open another connection: ${reasonOf(cause)} (${cause}). Try again in a moment, and give its process a higher limit.`,
+];
 
 const PARSER = "HTTPParserError";
 const UNASKED = "unasked";
-/** What this machine has run out of: no upstream is to blame, and another would fare no better. */
-const exhausted: Break = {
-  code: "gateway.exhausted",
-  again: false,
-  message: (_, cause) =>
-    `The gateway cannot open another connection: ${reasonOf(cause)} (${cause}). Try again in a moment, and give its process a higher limit.`,
-};
-/** At whatever moment. */
+/** Breaks with the same meaning before and after the answer has begun. */
 const breaks: Readonly<Record<string, Break>> = {
-  [UNASKED]: {
-    code: "upstream.malformed",
-    again: false,
-    retry: false,
-    message: ({ name }) =>
-      `Upstream \`${name}\` answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
-  },
+  [UNASKED]: [
+    "upstream.malformed",
+    false,
+    (failing) =>
+      `${whoIs(failing)} answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
+  ],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: garbled,
   UND_ERR_CLOSED: stopping,
+  UND_ERR_DESTROYED: stopping,
   EMFILE: exhausted,
   ENFILE: exhausted,
   ENOBUFS: exhausted,
   ENOMEM: exhausted,
-  UND_ERR_DESTROYED: stopping,
-  UND_ERR_HEADERS_TIMEOUT: {
-    code: "upstream.headers_timeout",
-    again: false,
-    message: ({ name }) =>
-      `Upstream \`${name}\` took the request and did not answer in time. Try again, or raise its \`timeouts.headers\`.`,
-  },
-  UND_ERR_BODY_TIMEOUT: {
-    code: "upstream.idle_timeout",
-    again: false,
-    message: ({ name }) =>
-      `Upstream \`${name}\` fell silent in mid-answer. Try again, or raise its \`timeouts.idle\`.`,
-  },
+  UND_ERR_HEADERS_TIMEOUT: [
+    "upstream.headers_timeout",
+    false,
+    (failing) =>
+      `${whoIs(failing)} took the request and did not answer in time. Try again, or raise its \`timeouts.headers\`.`,
+  ],
+  UND_ERR_BODY_TIMEOUT: [
+    "upstream.idle_timeout",
+    false,
+    (failing) =>
+      `${whoIs(failing)} fell silent in mid-answer. Try again, or raise its \`timeouts.idle\`.`,
+  ],
 };
-/** Before the answer began; afterwards the same is a cut. */
+/** Breaks before the answer has begun. */
 const earlyBreaks: Readonly<Record<string, Break>> = {
   UND_ERR_CONNECT_TIMEOUT: connectTimeout,
   ETIMEDOUT: connectTimeout,
-  [PARSER]: malformed,
-  UND_ERR_HEADERS_OVERFLOW: malformed,
-  UND_ERR_INVALID_ARG: { ...unreachable, again: false },
+  [PARSER]: notHttp,
+  UND_ERR_HEADERS_OVERFLOW: notHttp,
+  UND_ERR_INVALID_ARG: unreachableFor(false),
 };
+const unreachable = unreachableFor(true);
 
-const lateBreaks: Readonly<Record<string, Break>> = { [PARSER]: garbled };
-
-/** What a connection that broke means; `started`: after the answer had begun. */
+/** The failure of a connection that broke; `started`: after the answer had begun. */
 export function broken(failing: Failing, error: Error, started: boolean): Failure {
   if (error instanceof Fault) return { fault: error, again: false };
   const { name } = failing;
@@ -199,49 +208,39 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
     const message = `The answer of upstream \`${name}\` could not be handled; the gateway's log has the reason.`;
     return { fault: new Fault("gateway.internal", message, {}, error), again: false };
   }
-  const { code, again, retry, message } =
-    breaks[cause] ?? (started ? (lateBreaks[cause] ?? cut) : (earlyBreaks[cause] ?? unreachable));
+  const later = cause === PARSER ? garbled : cut;
+  const [code, again, message] =
+    breaks[cause] ?? (started ? later : (earlyBreaks[cause] ?? unreachable));
+  // A server that sends such a status will send it again.
+  const retry = cause === UNASKED ? false : undefined;
   const log = { upstream: name, cause };
   return { fault: new Fault(code, message(failing, cause), { log, retry }, error), again };
 }
 
-/** The name of what went wrong below us; none for an error that is our own. */
+/** The transport's name of an error; undefined for an error of the gateway. */
 function causeOf(error: Error): string | undefined {
   if (error.name === PARSER) return PARSER;
-  // undici takes such an answer for none, whoever handles it, and has no code for that.
+  // undici passes such an answer to no handler, and has no code for it.
   if (/^bad (?:response|upgrade)$/.test(error.message)) return UNASKED;
   return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** A success that is a web page: the address is right for people and wrong for programs. */
-export const webPage = (failing: Failing): Failure => ({
-  fault: new Fault(
-    "upstream.malformed",
-    `Upstream \`${failing.name}\` answered with a web page. Check its \`base_url\`: most end in \`/v1\`.`,
-    { log: { upstream: failing.name } },
-  ),
+/** A success whose body is not an answer. */
+export const malformed = (failing: Failing, problem: string, detail?: FaultDetail): Failure => ({
+  fault: upstreamFault("upstream.malformed", failing, problem, detail),
   again: false,
 });
 
-/** A success that is neither a stream nor JSON: what it says may say why. */
+export const tooLong = (longest: number): string =>
+  `sent an answer of more than ${longest} characters. Ask for less, or for a stream.`;
+
+/** A text that is neither a stream nor JSON. It may give the reason. */
 export function noAnswer(failing: Failing, body: string): Failure {
-  const reason = readError(redact(failing, body)).message ?? "";
-  const fault = new Fault(
-    "upstream.malformed",
-    `Upstream \`${failing.name}\` answered with a text that is no answer: ${stopped(reason)} Check its \`base_url\` and \`dialect\`.`,
-    { said: { message: reason }, log: { upstream: failing.name } },
-  );
+  const message = readError(redact(failing, body)).message ?? "";
+  const problem = `answered with a text that is no answer: ${stopped(message)} Check its \`base_url\` and \`dialect\`.`;
+  const { fault } = malformed(failing, problem, { said: { message } });
   return { fault: shown(failing, fault), again: false };
 }
-
-export const packed = (failing: Failing, encoding: string): Failure => ({
-  fault: new Fault(
-    "upstream.malformed",
-    `Upstream \`${failing.name}\` packed its answer (${encoding}) though it was not asked to. Switch compression off there.`,
-    { log: { upstream: failing.name } },
-  ),
-  again: false,
-});
 
 export const noConnection = ({ name }: Failing, waitedMs: number): Failure => ({
   fault: new Fault(
@@ -252,25 +251,7 @@ export const noConnection = ({ name }: Failing, waitedMs: number): Failure => ({
   again: false,
 });
 
-export const blank = (failing: Failing, longest: number): Failure => ({
-  fault: new Fault(
-    "upstream.malformed",
-    `Upstream \`${failing.name}\` sent more than ${longest} blanks and no answer. Try again, or check what runs there.`,
-    { log: { upstream: failing.name } },
-  ),
-  again: false,
-});
-
-export const tooLong = (failing: Failing, longest: number): Failure => ({
-  fault: new Fault(
-    "upstream.malformed",
-    `Upstream \`${failing.name}\` sent an answer of more than ${longest} characters. Ask for less, or for a stream.`,
-    { log: { upstream: failing.name } },
-  ),
-  again: false,
-});
-
-/** What the body of a refusal says, without secrets. Before it is cut to length, or a part of one might be left. */
+/** The error in the body of a refusal, without secrets. They are removed before the text is cut, which could leave a part of one. */
 export const safeError = (failing: Failing, body: string): ErrorWords =>
   readError(redact(failing, body));
 
@@ -278,14 +259,14 @@ const formsOfAll = memoizeByIdentity((secrets: readonly string[]): readonly stri
   secrets.flatMap((secret) => [secret, ...formsOf(secret)]).toSorted((a, b) => b.length - a.length),
 );
 
-/** Upstreams have been seen to echo the key they reject, and the header that it was in. */
+/** Some upstreams echo the key that they reject, or its header. */
 function redact({ secrets }: Failing, text: string): string {
   let safe = text;
   for (const form of formsOfAll(secrets)) safe = safe.replaceAll(form, "[redacted]");
   return secrets.reduce(withoutBeginning, safe);
 }
 
-/** Words that were cut to length may end with the beginning of a secret. */
+/** A text that the upstream has cut may end with the beginning of a secret. */
 function withoutBeginning(text: string, secret: string): string {
   let safe = text;
   for (let length = secret.length - 1; length > 2 && safe.includes("..."); length--)
@@ -293,7 +274,7 @@ function withoutBeginning(text: string, secret: string): string {
   return safe;
 }
 
-/** The same fault, fit to be shown. */
+/** The same fault without secrets. */
 export function shown(failing: Failing, fault: Fault): Fault {
   const { message, detail } = fault;
   const { param, upstreamCode, log, said } = detail;

@@ -5,19 +5,19 @@ import {
   CLOSE_MS,
   type Connect,
   type HttpRequest,
+  pairsOf,
   type ResponseController,
   type ResponseHandler,
   type Timeouts,
   type Utf8Decoder,
 } from "./transport.ts";
 
-/** The part of `fetch` that is used: a binding of a worker or a test may stand for it. */
+/** The part of `fetch` that is used, so that a binding of a worker can replace it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * A transport for runtimes without sockets of their own, or with others than
- * Node's. Connecting has no time of its own there: `timeouts.headers` counts
- * from the beginning.
+ * A transport for runtimes without Node's sockets. `fetch` does not show when it has
+ * connected, so `timeouts.headers` includes the time of connecting.
  */
 export const fetchTransport =
   (fetch: Fetch): Connect =>
@@ -33,7 +33,7 @@ export const fetchTransport =
     };
     return {
       send(request, handler) {
-        const exchange = new FetchExchange({ handler, timeouts, clock });
+        const exchange = new FetchExchange(handler, timeouts, clock);
         if (isClosed) return handler.onResponseError(exchange, coded("UND_ERR_CLOSED"));
         running.add(exchange);
         void exchange.run(fetch, origin, request).finally(() => isOver(exchange));
@@ -61,11 +61,11 @@ const noProxy = (proxy: URL): Fault =>
     `The proxy ${proxy.host} cannot be used here: \`fetch\` takes none. Leave \`environment\` out, or run under Node.`,
   );
 
-/** An error of the connection, by the names that undici and so Node's own `fetch` have for it. */
+/** An error of the connection, with a code of undici's. */
 const coded = (code: string, cause?: unknown): Error =>
   Object.assign(new Error(code, { cause }), { code });
 
-/** What a rejected `fetch` says of its cause; runtimes differ in where. */
+/** The error of a rejected `fetch` with the code of its cause. Runtimes keep it in different places. */
 function connectionError(error: unknown): Error {
   const { code, cause } = error as { code?: unknown; cause?: { code?: unknown; name?: unknown } };
   const isParser = cause?.name === "HTTPParserError";
@@ -73,7 +73,7 @@ function connectionError(error: unknown): Error {
   return coded(typeof known === "string" ? known : "FETCH_FAILED", error);
 }
 
-/** The mark at the beginning of a text is left in it, as Node's decoder does. */
+/** Keeps a byte order mark in the text, as Node's decoder does. */
 function newDecoder(): Utf8Decoder {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return {
@@ -82,22 +82,20 @@ function newDecoder(): Utf8Decoder {
   };
 }
 
-type ExchangeOptions = {
-  readonly handler: ResponseHandler;
-  readonly timeouts: Timeouts;
-  readonly clock: Clock;
-};
-
-/** One request and its response, read a chunk at a time: a handler that pauses is given no more. */
+/** One request and its response. Each chunk is read when the handler has taken the one before it. */
 class FetchExchange implements ResponseController {
-  readonly #options: ExchangeOptions;
+  readonly #handler: ResponseHandler;
+  readonly #timeouts: Timeouts;
+  readonly #clock: Clock;
   readonly #aborter = new AbortController();
   #isPaused = false;
   #resumed = (): void => {};
   #reason: Error | undefined;
 
-  constructor(options: ExchangeOptions) {
-    this.#options = options;
+  constructor(handler: ResponseHandler, timeouts: Timeouts, clock: Clock) {
+    this.#handler = handler;
+    this.#timeouts = timeouts;
+    this.#clock = clock;
   }
 
   pause(): void {
@@ -116,11 +114,11 @@ class FetchExchange implements ResponseController {
   }
 
   async run(fetch: Fetch, origin: string, request: HttpRequest): Promise<void> {
-    const { handler } = this.#options;
+    const handler = this.#handler;
     try {
       handler.onRequestStart(this);
       const response = await this.#fetch(fetch, origin, request);
-      // Browsers hide where they are sent: the status is 0 then.
+      // Browsers hide redirects: the status is 0.
       handler.onResponseStart(this, response.status || 302, headersOf(response.headers));
       await this.#read(response.body?.getReader());
       handler.onResponseEnd();
@@ -140,45 +138,41 @@ class FetchExchange implements ResponseController {
     }
     // A body of bytes has a known length, which a stream would not have.
     if (body !== undefined) init.body = body as Uint8Array<ArrayBuffer>;
-    const { headers } = this.#options.timeouts;
-    return this.#within(headers, "UND_ERR_HEADERS_TIMEOUT", fetch(origin + path, init));
+    return this.#within(
+      this.#timeouts.headers,
+      "UND_ERR_HEADERS_TIMEOUT",
+      fetch(origin + path, init),
+    );
   }
 
   async #read(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<void> {
     if (reader === undefined) return;
-    const { handler, timeouts } = this.#options;
     for (;;) {
-      const read = this.#within(timeouts.idle, "UND_ERR_BODY_TIMEOUT", reader.read());
+      const read = this.#within(this.#timeouts.idle, "UND_ERR_BODY_TIMEOUT", reader.read());
       const { done, value } = await read;
       while (this.#isPaused && this.#reason === undefined)
         await new Promise<void>((resolve) => (this.#resumed = resolve));
       if (this.#reason !== undefined) throw this.#reason;
       if (done) return;
-      handler.onResponseData(this, value);
+      this.#handler.onResponseData(this, value);
     }
   }
 
-  /** Gives a step of the exchange so many milliseconds, and what goes wrong in it a code. */
+  /** Aborts the exchange if a step takes too long, and gives errors of the step a code. */
   async #within<T>(limit: number, code: string, step: Promise<T>): Promise<T> {
-    const { clock } = this.#options;
-    const calledOff = clock.at(clock.now() + limit, () => this.abort(coded(code)));
+    const late = (): void => this.abort(coded(code));
+    const cancelTimer = this.#clock.at(this.#clock.now() + limit, late);
     try {
       return await step;
     } catch (error) {
       throw connectionError(error);
     } finally {
-      calledOff();
+      cancelTimer();
     }
   }
 }
 
-function pairsOf(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at < flat.length; at += 2) pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
-  return pairs;
-}
-
-/** `fetch` has undone what `content-encoding` names. */
+/** Without `content-encoding`, because `fetch` has decoded the body. */
 function headersOf(headers: Headers): Fields {
   const { "content-encoding": _, ...fields } = Object.fromEntries(headers);
   return fields;

@@ -14,10 +14,16 @@ import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
 import { HttpAnswer, type AnswerOwner } from "./answer.ts";
 import { ConnectionShares, type Waiting } from "./connection-shares.ts";
-import { type Failing, noConnection } from "./fault.ts";
+import { noConnection } from "./fault.ts";
 import { type Connection, listModels, tokenCounter, tryRoute } from "./requests.ts";
 import { secretsOf } from "./secrets.ts";
-import type { Connect, HttpRequest, ResponseHandler, Timeouts } from "./transport.ts";
+import {
+  type Connect,
+  type HttpRequest,
+  pairsOf,
+  type ResponseHandler,
+  type Timeouts,
+} from "./transport.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -25,28 +31,27 @@ export type HttpOptions = {
   readonly name: string;
   readonly dialect: UpstreamEntry;
   readonly profile: Profile;
-  /** Up to and without the route: `https://api.example.com/v1`. A query is kept. */
+  /** The address without the route: `https://api.example.com/v1`. A query is kept. */
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
-  /** How often to try again before the first event. */
+  /** Most further attempts before the first event. */
   readonly retries?: number | undefined;
-  /** How many connections it may hold at once. */
+  /** Most connections at once. */
   readonly connections?: number | undefined;
-  /** The proxy on the way to it. */
   readonly proxy?: URL | undefined;
   readonly newId: NewId;
   readonly clock: Clock;
   /** From 0 up to 1, to spread retries. */
   readonly random: () => number;
-  /** How the runtime sends HTTP requests. */
+  /** The runtime's HTTP client. */
   readonly connect: Connect;
-  /** Signs requests, for services that take no key. */
+  /** Signs requests to services without keys. */
   readonly sign?: SignRequest | undefined;
 };
 
-/** A request that is to be signed, as it is about to be sent. */
+/** A complete request, before its signature. */
 export type UnsignedRequest = {
   readonly method: string;
   readonly url: string;
@@ -56,8 +61,8 @@ export type UnsignedRequest = {
 };
 
 /**
- * Gives the headers that a signature consists of, such as those of AWS. The program
- * that embeds the gateway names it for an upstream; it signs every attempt anew.
+ * Returns the headers of a signature, such as those of AWS. The program that embeds the
+ * gateway configures it for an upstream; each attempt is signed again.
  */
 export type SignRequest = (
   request: UnsignedRequest,
@@ -67,40 +72,38 @@ const defaults: Timeouts = { connect: 10_000, queue: 30_000, headers: 300_000, i
 const CONNECTIONS = 256;
 const RETRIES = 2;
 
-type Shared = Connection & {
-  readonly options: HttpOptions;
-  readonly base: URL;
-};
+/** An upstream's connection and its options. */
+type HttpConnection = Connection & { readonly options: HttpOptions; readonly base: URL };
 
-/** Where and how requests for one model go. */
-type Way = {
+/** Path and headers of the requests for one model. */
+type Route = {
   readonly profile: Profile;
   readonly path: string;
   /** Names and values in turn. */
   readonly headers: readonly string[];
 };
 
-/** How many models an upstream remembers the way to; clients may name any. */
-const MOST_WAYS = 1024;
+/** Clients may name any model, so that an upstream keeps the routes of so many. */
+const MOST_ROUTES = 1024;
 
-/** A model behind HTTP, in whichever dialect. */
+/** A model over HTTP, in any dialect. */
 export function httpUpstream(given: HttpOptions): Upstream {
-  const shared = share(given);
-  const { options, transport, failing, headers, pathTo } = shared;
+  const connection = connectionFor(given);
+  const { options, transport, failing, headers, pathTo } = connection;
   const { name, dialect, profile, newId, sign } = options;
   const { upstream: wire, traits } = dialect;
-  const ways = new Map<string, Way>();
+  const routes = new Map<string, Route>();
   let closing: Promise<void> | undefined;
 
-  function wayFor(profile: Profile, line: RequestLine): Way {
+  function newRoute(profile: Profile, line: RequestLine): Route {
     const { route } = profile;
     const isStreamed = line.stream && (route === undefined || route.stream !== undefined);
     const accept = isStreamed ? "text/event-stream" : "application/json";
-    const path = pathTo(routeOf(profile, line) ?? wire.path(line));
-    const way: Way = { profile, path, headers: [...headers, "accept", accept] };
-    if (ways.size >= MOST_WAYS) ways.clear();
-    ways.set(`${line.stream} ${line.model}`, way);
-    return way;
+    const path = pathTo(configuredRoute(profile, line) ?? wire.path(line));
+    const made: Route = { profile, path, headers: [...headers, "accept", accept] };
+    if (routes.size >= MOST_ROUTES) routes.clear();
+    routes.set(`${line.stream} ${line.model}`, made);
+    return made;
   }
 
   return {
@@ -113,60 +116,63 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const { stream, params } = turn;
       const { profile, model, straight } = to;
       const { text, decisions, headers: own } = wire.writeRequest(turn, to);
-      // Bytes and not text from here on: they are not moved about in memory while the turn lasts.
+      // Bytes: the collector does not move them in memory while the turn lasts.
       const body = transport.encode(text);
-      const known = ways.get(`${stream} ${model}`);
-      const way = known?.profile === profile ? known : wayFor(profile, { model, stream });
-      const common = own === undefined ? way.headers : withOwn(way.headers, own);
+      const known = routes.get(`${stream} ${model}`);
+      const route = known?.profile === profile ? known : newRoute(profile, { model, stream });
+      const common = own === undefined ? route.headers : withOwn(route.headers, own);
       const reading: ReadContext = { newId, frames: straight, asked: params.n ?? 1 };
-      const { path } = way;
+      const { path } = route;
       const open: Prepared["open"] = (opening) => {
         const { requestId, headers: more } = opening;
         const fields = [...common, "x-request-id", requestId];
         if (more !== undefined) append(fields, Object.entries(more).flat());
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
-        return (sink) => new HttpTurn(shared, sink, { request, reading, opening }).begin();
+        return (sink) => new HttpTurn(connection, sink, { request, reading, opening }).begin();
       };
       const form = profile.countsTokens === true ? wire.tokenCount : undefined;
       if (form === undefined) return { decisions, open };
-      const counting = { ...shared, headers: own === undefined ? headers : withOwn(headers, own) };
+      const counting = {
+        ...connection,
+        headers: own === undefined ? headers : withOwn(headers, own),
+      };
       return { decisions, open, count: tokenCounter(form, body, counting) };
     },
-    models: () => listModels(shared),
-    // A request without a signature is always refused, so that a refusal would show nothing.
+    models: () => listModels(connection),
+    // The service refuses every request without a signature, so that a trial would show nothing.
     ...(sign === undefined && {
       hasKey: failing.secrets.length > 0 || options.apiKey !== undefined,
       tryRoute: (trial) => {
         const line = { model: trial.model ?? "", stream: false };
-        const own = (): string => routeOf(profile, line) ?? wire.path(line);
-        return tryRoute(shared, pathTo(trial.route ?? own()), trial);
+        const own = (): string => configuredRoute(profile, line) ?? wire.path(line);
+        return tryRoute(connection, pathTo(trial.route ?? own()), trial);
       },
     }),
     close: () => (closing ??= transport.close()),
   };
+}
 
-  function share(asked: HttpOptions): Shared {
-    // Keys are pasted and read from files, and no header takes their line end.
-    const options = { ...asked, apiKey: asked.apiKey?.trim() };
-    const { name, proxy, clock, connections = CONNECTIONS } = options;
-    const base = new URL(options.baseUrl);
-    const { origin, pathname, search } = base;
-    const timeouts = { ...defaults, ...options.timeouts };
-    const prefix = pathname.replace(/\/+$/, "");
-    // The user and password of a proxy are not shown.
-    const way = proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
-    return {
-      options,
-      base,
-      clock,
-      timeouts,
-      transport: options.connect({ origin, timeouts, connections, proxy, clock }),
-      shares: new ConnectionShares({ connections, waitMs: timeouts.queue, clock }),
-      failing: { name, origin: way, secrets: secretsOf(options, base) },
-      headers: headersFor(options),
-      pathTo: (route) => prefix + route + search,
-    };
-  }
+function connectionFor(given: HttpOptions): HttpConnection {
+  // Keys are pasted and read from files, and a header cannot contain their line end.
+  const options = { ...given, apiKey: given.apiKey?.trim() };
+  const { name, proxy, clock, connections = CONNECTIONS } = options;
+  const base = new URL(options.baseUrl);
+  const { origin, pathname, search } = base;
+  const timeouts = { ...defaults, ...options.timeouts };
+  const prefix = pathname.replace(/\/+$/, "");
+  // Without the user and password of the proxy.
+  const shownOrigin = proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
+  return {
+    options,
+    base,
+    clock,
+    timeouts,
+    transport: options.connect({ origin, timeouts, connections, proxy, clock }),
+    shares: new ConnectionShares({ connections, waitMs: timeouts.queue, clock }),
+    failing: { name, origin: shownOrigin, secrets: secretsOf(options, base) },
+    headers: headersFor(options),
+    pathTo: (route) => prefix + route + search,
+  };
 }
 
 type Opened = {
@@ -177,81 +183,68 @@ type Opened = {
 
 /** One turn of an upstream: its attempts, each on a connection of its tenant's share. */
 class HttpTurn extends Retries implements AnswerOwner, Waiting {
-  readonly failing: Failing;
-  readonly clock: Clock;
-  readonly worked: OpenOptions["worked"];
-  readonly watch: OpenOptions["watch"];
-  readonly #shared: Shared;
+  readonly connection: HttpConnection;
+  readonly opening: OpenOptions;
   readonly #opened: Opened;
   #answer: HttpAnswer | undefined;
-  #isQueued = false;
 
-  constructor(shared: Shared, sink: Sink<Event>, opened: Opened) {
-    const { clock, failing } = shared;
-    const { random, retries = RETRIES } = shared.options;
-    const { retry, watch, worked } = opened.opening;
+  constructor(connection: HttpConnection, sink: Sink<Event>, opened: Opened) {
+    const { clock, options } = connection;
+    const { random, retries = RETRIES } = options;
+    const { retry, watch } = opened.opening;
     super(sink, { watch, retries: retry ? retries : 0, clock, random });
-    this.failing = failing;
-    this.clock = clock;
-    this.worked = worked;
-    this.watch = watch;
-    this.#shared = shared;
+    this.connection = connection;
+    this.opening = opened.opening;
     this.#opened = opened;
   }
 
   protected attempt(): Flow {
-    const { options, transport, shares } = this.#shared;
-    const { reading, opening } = this.#opened;
-    const reader = options.dialect.upstream.readEvents(reading);
+    const { options, transport, shares } = this.connection;
+    const reader = options.dialect.upstream.readEvents(this.#opened.reading);
     const answer = (this.#answer = new HttpAnswer(this, reader, transport.newDecoder()));
-    this.#isQueued = !shares.enter(opening.tenant, this);
+    shares.enter(this.opening.tenant, this);
     return answer;
   }
 
   start(): void {
-    this.#isQueued = false;
-    const { options, transport, base } = this.#shared;
-    const { request, opening } = this.#opened;
+    const { options, transport } = this.connection;
+    const { request } = this.#opened;
+    const { tap } = this.opening;
     const answer = this.#answer;
     if (answer === undefined) return;
-    const handler =
-      opening.tap === undefined
-        ? answer
-        : tapped(answer, opening.tap.request(options.name, request));
+    const handler = tap === undefined ? answer : tapped(answer, tap.request(options.name, request));
     if (options.sign === undefined) transport.send(request, handler);
-    else void this.#sendSigned(options.sign, new URL(request.path, base), handler);
+    else void this.#sendSigned(options.sign, request, handler);
   }
 
-  async #sendSigned(sign: SignRequest, url: URL, handler: ResponseHandler): Promise<void> {
-    const { request } = this.#opened;
+  async #sendSigned(
+    sign: SignRequest,
+    request: HttpRequest,
+    handler: ResponseHandler,
+  ): Promise<void> {
+    const { transport, shares, base } = this.connection;
     const { method, headers, body } = request;
-    const named: Record<string, string> = {};
-    for (let at = 0; at + 1 < headers.length; at += 2)
-      named[headers[at] ?? ""] = headers[at + 1] ?? "";
+    const url = new URL(request.path, base).href;
     let more: readonly string[];
     try {
-      // Not at once: a source speaks only once it has returned.
-      const unsigned = { method, url: url.href, headers: named, body };
+      // Not at once: a source emits nothing before it has returned.
+      const unsigned = { method, url, headers: Object.fromEntries(pairsOf(headers)), body };
       const signed = await Promise.resolve(unsigned).then(sign);
       more = Object.entries(signed).flatMap(([name, value]) => [name.toLowerCase(), value]);
     } catch (cause) {
-      this.closed();
+      shares.leave(this.opening.tenant);
       return this.failed({ fault: notSigned(cause), again: false });
     }
-    this.#shared.transport.send({ ...request, headers: [...headers, ...more] }, handler);
+    transport.send({ ...request, headers: [...headers, ...more] }, handler);
   }
 
   late(): void {
-    this.#isQueued = false;
-    this.failed(noConnection(this.failing, this.#shared.timeouts.queue));
-  }
-
-  closed(): void {
-    this.#shared.shares.leave(this.#opened.opening.tenant);
+    const { failing, timeouts } = this.connection;
+    this.failed(noConnection(failing, timeouts.queue));
   }
 
   override stop(): void {
-    if (this.#isQueued) this.#shared.shares.leaveQueue(this.#opened.opening.tenant, this);
+    this.connection.shares.leaveQueue(this.opening.tenant, this);
     super.stop();
   }
 }
@@ -264,28 +257,23 @@ const notSigned = (cause: unknown): Fault =>
     cause,
   );
 
-/** The headers of one request replace those that all requests have. */
-function withOwn(
+/** Headers of one request replace the headers of all requests. */
+const withOwn = (
   headers: readonly string[],
   own: Readonly<Record<string, string>>,
-): readonly string[] {
-  const all = new Map<string, string>();
-  for (let at = 0; at < headers.length; at += 2) all.set(headers[at] ?? "", headers[at + 1] ?? "");
-  for (const [name, value] of Object.entries(own)) all.set(name, value);
-  return [...all].flat();
-}
+): readonly string[] => [...new Map([...pairsOf(headers), ...Object.entries(own)])].flat();
 
-/** The route of a service that has a path of its own for every model. */
-function routeOf({ route }: Profile, { model, stream }: RequestLine): string | undefined {
+/** The route that a profile configures, for services with a path for each model. */
+function configuredRoute({ route }: Profile, { model, stream }: RequestLine): string | undefined {
   const path = stream ? (route?.stream ?? route?.path) : route?.path;
   return path?.replace("{model}", () => pathPart(model));
 }
 
-/** Characters by which a server, or a proxy on the way, could read another path: also behind an escape. */
+/** With these characters, a server or a proxy could read another path, also if they are escaped. */
 const NOT_IN_PATHS = /[\p{Cc}\p{Cs}\s\\?#%;]/u;
 const NOT_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
 
-/** A model's name as one part of a path. It comes from the client. */
+/** A client's name of a model as one part of a path. */
 function pathPart(model: string): string {
   if (!NOT_IN_PATHS.test(model) && !model.split("/").some((part) => NOT_SEGMENTS.has(part)))
     return encodeURIComponent(model);

@@ -1,8 +1,7 @@
-/** Requests beside turns whose whole response is read: the list of models, the count of tokens, trials of a route. */
+/** Requests whose whole response is read: lists of models, counts of tokens, trials of a route. */
 
-import { z } from "zod";
 import type { UpstreamTokenCount } from "../../dialects/dialect.ts";
-import { fieldsOf, numberOf } from "../../dialects/shared/loose.ts";
+import { fieldsOf, listOf, numberOf } from "../../dialects/shared/loose.ts";
 import { parseExactly } from "../../json/exact.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Clock } from "../../turn/clock.ts";
@@ -10,17 +9,32 @@ import { Fault } from "../../turn/fault.ts";
 import { headerValue, type Headers } from "../retry.ts";
 import type { CountOptions, Prepared, RouteReply, RouteTrial } from "../upstream.ts";
 import type { ConnectionShares } from "./connection-shares.ts";
-import { broken, type Failing, noConnection, refusal, safeError, tooLong } from "./fault.ts";
+import {
+  broken,
+  type Failing,
+  malformed,
+  noConnection,
+  refusal,
+  safeError,
+  tooLong,
+  upstreamFault,
+} from "./fault.ts";
 import { isCredential } from "./secrets.ts";
-import type { HttpRequest, ResponseController, Timeouts, Transport } from "./transport.ts";
+import {
+  type HttpRequest,
+  pairsOf,
+  type ResponseController,
+  type Timeouts,
+  type Transport,
+} from "./transport.ts";
 
 const LONGEST = 16 * 1024 * 1024;
-/** A whole response must arrive within this time, however steadily it trickles. */
+/** Longest time until the end of a response. */
 const WHOLE_MS = 60_000;
-/** A refusal needs no computing, so that a route which takes longer does not refuse. */
+/** The same for a trial, whose refusal needs no computing. */
 const TRIAL_MS = 10_000;
 
-/** What the requests of one upstream have in common. */
+/** Shared by all requests to one upstream. */
 export type Connection = {
   readonly transport: Transport;
   readonly shares: ConnectionShares;
@@ -29,7 +43,7 @@ export type Connection = {
   readonly timeouts: Timeouts;
   /** Names and values in turn. */
   readonly headers: readonly string[];
-  /** The path of a route below the base URL, whose query is kept. */
+  /** The path of a route below the base URL, with the query of the base URL. */
   readonly pathTo: (route: string) => string;
 };
 
@@ -39,60 +53,55 @@ type WholeResponse = {
   readonly body: string;
 };
 
-/** Reads a response of any status to its end. `onStart` receives what aborts the exchange. Rejects with a Fault. */
-async function receive(
+type Receiving = {
+  /** The response, of any status. Rejects with a Fault. */
+  readonly response: Promise<WholeResponse>;
+  abort(reason: Fault): void;
+};
+
+/** Sends a request and reads its response to the end. */
+function receive(
   { transport, failing, clock }: Connection,
   request: HttpRequest,
   mostMs: number,
-  onStart: (controller: ResponseController) => void = () => {},
-): Promise<WholeResponse> {
+): Receiving {
   const { promise, resolve, reject } = Promise.withResolvers<WholeResponse>();
   const decoder = transport.newDecoder();
   let status = 0;
   let headers: Headers = {};
   let body = "";
   let controller: ResponseController | undefined;
-  let isLate = false;
-  const cancelTimer = clock.at(clock.now() + mostMs, () => {
-    isLate = true;
-    controller?.abort(late(failing, mostMs));
-    reject(late(failing, mostMs));
-  });
+  let aborted: Fault | undefined;
+  const abort = (reason: Fault): void => {
+    aborted ??= reason;
+    controller?.abort(aborted);
+    reject(aborted);
+  };
+  const cancelTimer = clock.at(clock.now() + mostMs, () => abort(late(failing, mostMs)));
   transport.send(request, {
     onRequestStart(started) {
       controller = started;
-      onStart(controller);
-      if (isLate) controller.abort(late(failing, mostMs));
+      if (aborted !== undefined) started.abort(aborted);
     },
     onResponseStart(_, code, fields) {
       status = code;
       headers = fields;
     },
-    onResponseData(own, chunk) {
+    onResponseData(_, chunk) {
       body += decoder.write(chunk);
-      if (body.length > LONGEST) own.abort(tooLong(failing, LONGEST).fault);
+      if (body.length > LONGEST) abort(malformed(failing, tooLong(LONGEST)).fault);
     },
-    onResponseEnd() {
-      cancelTimer();
-      resolve({ status, headers, body: body + decoder.end() });
-    },
-    onResponseError(_, error) {
-      cancelTimer();
-      reject(error);
-    },
+    onResponseEnd: () => resolve({ status, headers, body: body + decoder.end() }),
+    onResponseError: (_, error) => reject(broken(failing, error, false).fault),
   });
-  try {
-    return await promise;
-  } catch (error) {
-    throw error instanceof Fault ? error : broken(failing, error as Error, false).fault;
-  }
+  return { response: promise.finally(cancelTimer), abort };
 }
 
-const late = ({ name }: Failing, mostMs: number): Fault =>
-  new Fault(
+const late = (failing: Failing, mostMs: number): Fault =>
+  upstreamFault(
     "upstream.idle_timeout",
-    `Upstream \`${name}\` took longer than ${mostMs} ms to send a list. Try again, or name its models in \`models\`.`,
-    { log: { upstream: name } },
+    failing,
+    `took longer than ${mostMs} ms to send a list. Try again, or name its models in \`models\`.`,
   );
 
 /** The body of a success; any other response is thrown as a Fault. */
@@ -104,29 +113,17 @@ function bodyOf({ failing, clock }: Connection, response: WholeResponse): string
 export async function listModels(connection: Connection): Promise<readonly string[]> {
   const { pathTo, headers } = connection;
   const request: HttpRequest = { method: "GET", path: pathTo("/models"), headers: [...headers] };
-  return readModels(bodyOf(connection, await receive(connection, request, WHOLE_MS)));
+  return readModels(bodyOf(connection, await receive(connection, request, WHOLE_MS).response));
 }
-
-const named = z.looseObject({
-  id: z.string().optional().catch(undefined),
-  slug: z.string().optional().catch(undefined),
-  name: z.string().optional().catch(undefined),
-});
-const entries = z
-  .array(z.union([z.string(), named]))
-  .optional()
-  .catch(undefined);
-const list = z
-  .union([z.array(z.unknown()).transform((data) => ({ data })), z.looseObject({})])
-  .pipe(z.looseObject({ data: entries, models: entries }))
-  .catch({ data: [], models: [] });
 
 /** The names in a model list, in any of the shapes that servers have for it; a server without a list has none. */
 export function readModels(text: string): readonly string[] {
-  const { data, models } = list.parse(jsonOf(text));
-  const names = (data ?? models ?? []).map((entry) =>
-    typeof entry === "string" ? entry : (entry.id ?? entry.slug ?? entry.name ?? ""),
-  );
+  const list = jsonOf(text);
+  const { data, models } = fieldsOf(list) ?? {};
+  const names = (listOf(list) ?? listOf(data) ?? listOf(models) ?? []).flatMap((entry) => {
+    const { id, slug, name } = fieldsOf(entry) ?? {};
+    return [entry, id, slug, name].find((one) => typeof one === "string") ?? [];
+  });
   return [...new Set(names.filter((name) => name !== ""))];
 }
 
@@ -148,32 +145,23 @@ export const tokenCounter =
       body: transport.encode(pickFields(text, form.fields)),
     };
     const { promise, resolve, reject } = Promise.withResolvers<WholeResponse>();
-    let isGone = false;
-    let controller: ResponseController | undefined;
+    let receiving: Receiving | undefined;
     const waiting = {
       start() {
-        const response = receive(connection, request, WHOLE_MS, (started) => {
-          controller = started;
-          if (isGone) started.abort(left());
-        });
-        resolve(response.finally(() => shares.leave(tenant)));
+        receiving = receive(connection, request, WHOLE_MS);
+        resolve(receiving.response.finally(() => shares.leave(tenant)));
       },
       late: () => reject(noConnection(failing, timeouts.queue).fault),
     };
     shares.enter(tenant, waiting);
     onLeave(() => {
-      isGone = true;
       shares.leaveQueue(tenant, waiting);
-      controller?.abort(left());
+      receiving?.abort(left());
       reject(left());
     });
     const count = numberOf(fieldsOf(jsonOf(bodyOf(connection, await promise)))?.input_tokens);
     if (count !== undefined) return count;
-    throw new Fault(
-      "upstream.malformed",
-      `Upstream \`${failing.name}\` did not say how many tokens it counts.`,
-      { log: { upstream: failing.name } },
-    );
+    throw malformed(failing, "did not say how many tokens it counts.").fault;
   };
 
 const left = (): Fault =>
@@ -203,7 +191,7 @@ export async function tryRoute(
     headers: [...headers, "accept", "application/json"],
     body: transport.encode(JSON.stringify(model === undefined ? {} : { model })),
   };
-  const reply = await receive(connection, request, TRIAL_MS);
+  const reply = await receive(connection, request, TRIAL_MS).response;
   const { message, code, type } = safeError(failing, reply.body);
   return {
     status: reply.status,
@@ -213,12 +201,7 @@ export async function tryRoute(
   };
 }
 
-/** Headers without those that sign in. */
-function withoutCredentials(headers: readonly string[]): readonly string[] {
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const [name = "", value = ""] = headers.slice(at, at + 2);
-    if (!isCredential(name)) kept.push(name, value);
-  }
-  return kept;
-}
+const withoutCredentials = (headers: readonly string[]): readonly string[] =>
+  pairsOf(headers)
+    .filter(([name]) => !isCredential(name))
+    .flat();

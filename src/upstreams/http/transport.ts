@@ -4,18 +4,26 @@ import type { Headers } from "../retry.ts";
 /** All in milliseconds. */
 export type Timeouts = {
   readonly connect: number;
-  /** Of waiting for one of the upstream's connections to be free. */
+  /** Wait for a free connection of the upstream. */
   readonly queue: number;
   readonly headers: number;
-  /** Of silence in mid-answer. */
+  /** Silence in mid-answer. */
   readonly idle: number;
 };
+
+/** Names and values in turn. */
+type FlatHeaders = readonly string[];
+
+export function pairsOf(flat: FlatHeaders): [name: string, value: string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at < flat.length; at += 2) pairs.push([flat[at] ?? "", flat[at + 1] ?? ""]);
+  return pairs;
+}
 
 export type HttpRequest = {
   readonly method: "GET" | "POST";
   /** With the query. */
   readonly path: string;
-  /** Names and values in turn. */
   readonly headers: string[];
   readonly body?: Uint8Array | undefined;
 };
@@ -36,7 +44,7 @@ export type ResponseHandler = {
   onResponseStart(controller: ResponseController, status: number, headers: Headers): void;
   onResponseData(controller: ResponseController, chunk: Uint8Array): void;
   onResponseEnd(): void;
-  /** With a `code` where the connection failed; whatever a method above threw has none. */
+  /** The error has a `code` if the connection failed, and none if a method above threw it. */
   onResponseError(controller: ResponseController, error: Error): void;
 };
 
@@ -45,18 +53,18 @@ export type Utf8Decoder = { write(chunk: Uint8Array): string; end(): string };
 
 /** Sends requests to one origin. */
 export type Transport = {
-  /** Failures are told to the handler; some runtimes do so before this returns. */
+  /** Reports failures to the handler; some runtimes do so before this returns. */
   send(request: HttpRequest, handler: ResponseHandler): void;
   encode(text: string): Uint8Array;
   newDecoder(): Utf8Decoder;
-  /** Lets running exchanges end, but not for ever. */
+  /** Waits for running exchanges for `CLOSE_MS`, then aborts them. */
   close(): Promise<void>;
 };
 
 export type ConnectOptions = {
   readonly origin: string;
   readonly timeouts: Timeouts;
-  /** How many connections it may hold at once, where the runtime lets us say. */
+  /** Most connections at once; `fetch` has no such limit. */
   readonly connections: number;
   readonly proxy?: URL | undefined;
   readonly clock: Clock;
@@ -65,5 +73,4 @@ export type ConnectOptions = {
 /** Makes the transport of one upstream; each runtime has its own. */
 export type Connect = (options: ConnectOptions) => Transport;
 
-/** How long running exchanges have to end when a transport is closed. */
 export const CLOSE_MS = 10_000;
