@@ -1,27 +1,29 @@
-/** Lists of which a request asks for one page, as the OpenAI API has them. */
+/** Lists that are read page by page, in the form of the OpenAI API. */
 
-import { Fault } from "../../turn/fault.ts";
-import type { FoundPage, PageQuery, StoredItem } from "../../history/log.ts";
+import type { Fault } from "../../turn/fault.ts";
+import type { EntryHead, FoundPage, Log, PageQuery, StoredItem } from "../../history/log.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
+import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { isLong } from "./steps.ts";
+import { isLong, type StepQueue } from "./steps.ts";
 import { REST } from "./send-json.ts";
-import { shownId } from "./to-fault.ts";
+import type { HeldBytes } from "./budget.ts";
+import { shownId, wrongParam } from "./to-fault.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
-export function readPageQuery(query: string): PageQuery {
+export function readPageQuery(query: string, defaultOrder: PageQuery["order"] = "desc"): PageQuery {
   const fields = new URLSearchParams(query);
   const limit = fields.get("limit") ?? String(DEFAULT_LIMIT);
-  const order = fields.get("order") ?? "desc";
+  const order = fields.get("order") ?? defaultOrder;
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MAX_LIMIT)
-    throw wrong("limit", `must be a whole number from 1 to ${MAX_LIMIT}`);
-  if (order !== "asc" && order !== "desc") throw wrong("order", "must be `asc` or `desc`");
+    throw wrongParam("limit", `must be a whole number from 1 to ${MAX_LIMIT}`);
+  if (order !== "asc" && order !== "desc") throw wrongParam("order", "must be `asc` or `desc`");
   return { limit: Number(limit), order, after: fields.get("after") ?? undefined };
 }
 
-/** A list as JSON, of which each item is parsed and written when it is its turn. What is no item, as a damaged row may hold, is left out. */
+/** A list as JSON. Each item is parsed and written when its piece is asked for; damaged items are left out. */
 export function* listPieces(
   items: readonly Pick<StoredItem, "json">[],
   hasMore: boolean,
@@ -43,7 +45,7 @@ export function* listPieces(
   yield `],${JSON.stringify(ids).slice(1)}`;
 }
 
-/** The same of a page that was found in the store. */
+/** The JSON of a page from the store. */
 export function pagePieces(
   page: Exclude<FoundPage, { readonly type: "missing" }>,
   { after = "" }: PageQuery,
@@ -54,7 +56,65 @@ export function pagePieces(
 }
 
 export const unknownAfter = (after: string): Fault =>
-  wrong("after", `must be the id of an item of the list, and '${shownId(after)}' is none`);
+  wrongParam("after", `must be the id of an item of the list, and '${shownId(after)}' is none`);
 
-const wrong = (param: string, problem: string): Fault =>
-  new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });
+type ListOptions = {
+  readonly store: Pick<Log, "lists">;
+  readonly tenant: Tenant;
+  /** How the ids of completions begin. */
+  readonly prefix: string;
+  readonly query: PageQuery;
+  /** A filter; left out: all. */
+  readonly chooses?: ((completion: Fields) => boolean) | undefined;
+  /** A page ends with the one that reaches this. */
+  readonly maxBytes: number;
+  /** Holds the chosen completions, and one batch of candidates at a time. */
+  readonly memory: HeldBytes;
+  readonly steps: StepQueue;
+};
+
+type CompletionPage = { readonly data: readonly EntryHead[]; readonly hasMore: boolean };
+
+/** Candidates after which a page ends that has at least one completion. */
+const MOST_SEEN = 1000;
+const SEEN_AT_ONCE = 100;
+
+/**
+ * One page of the stored completions of a tenant. It may be shorter than asked for even if more
+ * follow, but never empty then: to clients an empty page is the end of the list.
+ */
+export async function completionPage(options: ListOptions): Promise<CompletionPage> {
+  const { store, tenant, prefix, query, chooses, maxBytes, memory, steps } = options;
+  const rest = steps.resting();
+  const data: EntryHead[] = [];
+  const pageOf = (hasMore: boolean): CompletionPage => ({ data, hasMore });
+  let { after } = query;
+  let seen = 0;
+  let length = 0;
+  for (;;) {
+    const limit = chooses === undefined ? query.limit : SEEN_AT_ONCE;
+    const { order } = query;
+    using held = memory.beside();
+    const found = await store.lists(tenant, { prefix, order, after, limit, maxBytes }, held.load);
+    if (found.type === "missing") {
+      // If the last candidate was deleted meanwhile, the page ends with those before it.
+      if (after === query.after) throw unknownAfter(after ?? "");
+      return pageOf(data.length > 0);
+    }
+    for (const one of found.list) {
+      const { id, json } = one;
+      after = id;
+      const completion = jsonOf(json);
+      if (!isFields(completion) || chooses?.(completion) === false) continue;
+      if (data.length === query.limit || length >= maxBytes) return pageOf(true);
+      memory.load(json.length);
+      data.push(one);
+      length += json.length;
+      await rest();
+    }
+    seen += found.list.length;
+    if (found.isWhole) return pageOf(false);
+    const isEnough = chooses === undefined || seen >= MOST_SEEN;
+    if (isEnough && data.length > 0) return pageOf(true);
+  }
+}

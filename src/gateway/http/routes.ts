@@ -1,27 +1,30 @@
 /** The routes of the gateway and their handlers. */
 
+import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
-import type { RequestContext, Route, RouteTable } from "../state.ts";
-import { serveCompaction, type TurnSteps } from "../history/compact.ts";
+import { responseKey } from "../../history/log.ts";
+import { Fault } from "../../turn/fault.ts";
+import { reattach, streamQuery } from "../history/background/reattach.ts";
+import { cancelled } from "../history/background/runs.ts";
+import { serveCompaction } from "../history/compact.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { serveTurn, startTurn } from "../run/walk.ts";
+import type { RequestContext, Route, RouteTable } from "../state.ts";
+import { headerOf } from "./admission.ts";
+import { completionRoutes, conversationRoutes, serveCompletions } from "./list-routes.ts";
 import { serveModel, serveModels } from "./model-routes.ts";
-import { completionRoutes } from "./completion-routes.ts";
-import { listRoute } from "./list-route.ts";
-import { conversationRoutes } from "./conversation-routes.ts";
+import { pagePieces, readPageQuery } from "./page.ts";
 import { servePastPlan, servePlan } from "./plan-routes.ts";
 import { withBody } from "./read-body.ts";
-import { serveUsage } from "./usage-report.ts";
-import { serveOneTurn, serveTurns } from "./turn-routes.ts";
-import {
-  cancelResponse,
-  deleteResponse,
-  serveInputItems,
-  serveResponse,
-} from "./response-routes.ts";
-import { sendJson } from "./send-json.ts";
+import { sendJson, sendPieces } from "./send-json.ts";
 import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
+import { type Forms, idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
+import { shownId } from "./to-fault.ts";
 import { serveTokenCount } from "./token-count.ts";
+import { serveOneTurn, serveTurns } from "./turn-routes.ts";
+import { serveUsage } from "./usage-report.ts";
+
+const serveAlive: Route["serve"] = (context) => sendJson(context, 200, { status: "ok" });
 
 const ownRoutes: readonly Route[] = [
   { method: "POST", path: "/v1/plan", serve: servePlan },
@@ -31,20 +34,8 @@ const ownRoutes: readonly Route[] = [
   { method: "GET", path: "/v1/turns/*", serve: serveOneTurn },
   { method: "GET", path: "/v1/models", serve: serveModels },
   { method: "GET", path: "/v1/models/*", serve: serveModel },
-  {
-    method: "GET",
-    path: "/healthz",
-    open: true,
-    always: true,
-    serve: (context) => sendJson(context, 200, { status: "ok" }),
-  },
-  {
-    method: "GET",
-    path: "/livez",
-    open: true,
-    always: true,
-    serve: (context) => sendJson(context, 200, { status: "ok" }),
-  },
+  { method: "GET", path: "/healthz", open: true, always: true, serve: serveAlive },
+  { method: "GET", path: "/livez", open: true, always: true, serve: serveAlive },
   { method: "GET", path: "/", open: true, serve: serveStartPage },
   { method: "GET", path: "/readyz", open: true, serve: serveReadiness },
   { method: "GET", path: "/metrics", open: true, always: true, serve: serveMetrics },
@@ -58,71 +49,125 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
   };
 }
 
-const doorRoutes = (entry: DoorEntry): Route[] => [
-  ...turnRoutes(entry),
-  ...countRoutes(entry),
-  ...compactionRoutes(entry),
-  ...storedRoutes(entry),
-  ...conversationRoutes(entry.door),
-  ...completionRoutes(entry.door),
-];
-
-/** Routes of stored answers, below the path of their requests; longer paths first. */
-const storedRoutes = ({ door }: DoorEntry): Route[] => {
-  const { storage, background: form } = door;
-  if (storage?.route === undefined) return [];
-  const path = `${storage.route}/{id}`;
-  const forms = { storage, form };
-  const cancelling: Route[] =
-    form === undefined
-      ? []
-      : [
-          {
-            method: "POST",
-            path: `${path}/cancel`,
-            door,
-            serve: (context) => cancelResponse(context, { storage, form }),
-          },
-        ];
-  return [
-    ...cancelling,
-    {
-      method: "GET",
-      path: `${path}/input_items`,
-      door,
-      serve: (context) => serveInputItems(context, storage),
-    },
-    { method: "GET", path, door, serve: (context) => serveResponse(context, forms) },
-    { method: "DELETE", path, door, serve: (context) => deleteResponse(context, forms) },
-  ];
-};
-
-const countRoutes = ({ door }: DoorEntry): Route[] => {
-  const { tokenCount } = door;
-  if (tokenCount === undefined) return [];
-  const serve = (context: RequestContext): void | Promise<void> =>
-    withBody(context, (body) => {
-      const { params } = context;
-      return recallRequest(context, { dialect: door, body, params, readOnly: true }, (request) =>
-        serveTokenCount(context, request, { door, form: tokenCount }),
-      );
-    });
-  return [{ method: "POST", path: tokenCount.route, door, serve }];
-};
-
-const compactionRoutes = ({ door }: DoorEntry): Route[] => {
-  const { compaction: form } = door;
-  if (form === undefined) return [];
-  const steps: TurnSteps = {
-    startTurn: (context, request, over) => startTurn(context, door, request, over),
-  };
-  const serve = (context: RequestContext): void | Promise<void> =>
-    serveCompaction(context, { door, form }, steps);
-  return [{ method: "POST", path: form.route, door, serve }];
-};
-
-const turnRoutes = (entry: DoorEntry): Route[] =>
-  entry.door.routes.flatMap((path): Route[] => [
-    { method: "POST", path, door: entry.door, serve: (context) => serveTurn(context, entry.door) },
+const doorRoutes = (entry: DoorEntry): Route[] => {
+  const { door } = entry;
+  const { tokenCount, compaction, storage, background } = door;
+  const routes = door.routes.flatMap((path): Route[] => [
+    { method: "POST", path, door, serve: (context) => serveTurn(context, door) },
     listRoute(entry, path),
   ]);
+  const add = (method: string, path: string, serve: Route["serve"]): void =>
+    void routes.push({ method, path, door, serve });
+  if (tokenCount !== undefined)
+    add("POST", tokenCount.route, (context) =>
+      withBody(context, (body) => {
+        const asked = { dialect: door, body, params: context.params, readOnly: true } as const;
+        return recallRequest(context, asked, (request) =>
+          serveTokenCount(context, request, { door, form: tokenCount }),
+        );
+      }),
+    );
+  if (compaction !== undefined)
+    add("POST", compaction.route, (context) =>
+      serveCompaction(
+        context,
+        { door, form: compaction },
+        { startTurn: (own, request, over) => startTurn(own, door, request, over) },
+      ),
+    );
+  if (storage?.route !== undefined) {
+    const path = `${storage.route}/{id}`;
+    const forms = { storage, form: background };
+    // The longer paths first.
+    if (background !== undefined)
+      add("POST", `${path}/cancel`, (context) =>
+        cancelResponse(context, { storage, form: background }),
+      );
+    add("GET", `${path}/input_items`, (context) => serveInputItems(context, storage));
+    add("GET", path, (context) => serveResponse(context, forms));
+    add("DELETE", path, (context) => deleteResponse(context, storage));
+  }
+  return [...routes, ...conversationRoutes(door), ...completionRoutes(door)];
+};
+
+/** Lists stored completions if the dialect has such a list, and refuses WebSockets. */
+const listRoute = ({ door, title }: DoorEntry, path: string): Route => {
+  const { completions: form } = door;
+  return {
+    method: "GET",
+    path,
+    door,
+    ...(form === undefined && { refuses: true }),
+    serve(context) {
+      const { headers, method } = context.exchange;
+      // Codex tries a WebSocket first; 426 is the one answer that makes it use HTTP at once.
+      if (headerOf(headers, "upgrade") !== undefined)
+        throw new Fault(
+          "request.websocket",
+          `${title} over WebSocket is not offered here; POST to ${path}.`,
+        );
+      if (form !== undefined) return serveCompletions(context, form);
+      throw new Fault("request.method", `${path} takes POST, not ${method}.`, { allow: "POST" });
+    },
+  };
+};
+
+async function serveResponse(context: RequestContext, forms: Forms): Promise<void> {
+  const { storage, form } = forms;
+  const asked = streamQuery(context.exchange.query);
+  if (asked !== undefined && form !== undefined)
+    return reattach(context, { storage, form }, asked.after);
+  await sendPieces(context, [await shownResponse(context, forms)]);
+}
+
+async function deleteResponse(context: RequestContext, storage: StorageForm): Promise<void> {
+  const { state, tenant } = context;
+  const id = idOf(context);
+  await standingOf(context, { storage });
+  // Another process that makes the answer loses the lease, and then ends it.
+  state.background.find(tenant, id)?.cancel(cancelled());
+  if (!(await state.store.drop(responseKey(tenant, id)))) throw notFound(id);
+  sendJson(context, 200, { id, object: "response", deleted: true });
+}
+
+const LOOK_MS = 200;
+/** Milliseconds that another process has to cancel an answer. */
+const CANCEL_MS = 10_000;
+
+/** Ends an answer that is made in the background, by whichever process; a finished one does not change. */
+async function cancelResponse(
+  context: RequestContext,
+  forms: { readonly storage: StorageForm; readonly form: BackgroundForm },
+): Promise<void> {
+  const { state, tenant } = context;
+  const { clock, background } = state;
+  const id = idOf(context);
+  const { isBackground, isOver } = await standingOf(context, forms);
+  if (!isBackground)
+    throw new Fault(
+      "response.not_background",
+      `Response '${shownId(id)}' was not made in the background; only such can be cancelled.`,
+    );
+  const run = isOver ? undefined : background.find(tenant, id);
+  if (run !== undefined) {
+    run.cancel(cancelled());
+    await run.ended;
+  } else if (!isOver) {
+    await background.askToCancel(tenant, id);
+    const end = clock.now() + CANCEL_MS;
+    while (clock.now() < end && !(await standingOf(context, forms)).isOver)
+      await new Promise<void>((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
+  }
+  await sendPieces(context, [await shownResponse(context, forms)]);
+}
+
+/** Lists what the model read before it answered, with the answers that were continued. */
+async function serveInputItems(context: RequestContext, storage: StorageForm): Promise<void> {
+  const { state, tenant, exchange, memory } = context;
+  const query = readPageQuery(exchange.query);
+  const id = idOf(context);
+  await standingOf(context, { storage });
+  const page = await state.store.page(responseKey(tenant, id), query, memory.load);
+  if (page.type === "missing") throw notFound(id);
+  await sendPieces(context, pagePieces(page, query, storage.shownItem));
+}

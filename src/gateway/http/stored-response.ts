@@ -1,4 +1,4 @@
-/** What is kept of a response, for the routes that are about one. */
+/** Stored responses, found by the id in the path of a request. */
 
 import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
 import { responseKey, type StoredEntry } from "../../history/log.ts";
@@ -8,11 +8,42 @@ import { shownId } from "./to-fault.ts";
 
 export const idOf = ({ params }: RequestContext): string => params.id ?? "";
 
-/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+/** The same text for a response that is unknown, expired, deleted or another tenant's. */
 export const notFound = (id: string): Fault =>
   new Fault("response.not_found", `Response with id '${shownId(id)}' not found.`, {
     param: "response_id",
   });
+
+export type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
+
+/** True in `isOver` if the answer has ended, also if its process is gone: then it has failed. */
+export async function standingOf(
+  context: RequestContext,
+  { storage, form }: Forms,
+): Promise<ReturnType<BackgroundForm["stateOf"]>> {
+  const { state, tenant } = context;
+  const id = idOf(context);
+  const look = async (): Promise<ReturnType<BackgroundForm["stateOf"]>> => {
+    using held = context.memory.beside();
+    const head = await state.store.head(responseKey(tenant, id), held.load);
+    if (head === undefined || !storage.isOwn(head.json)) throw notFound(id);
+    return form?.stateOf(head.json) ?? { isBackground: false, isOver: true };
+  };
+  const { isBackground, isOver } = await look();
+  if (form === undefined || !isBackground || isOver) return { isBackground, isOver: true };
+  if (await state.background.isMade(tenant, id)) return { isBackground, isOver };
+  // The answer may have ended since the first look.
+  const isOverNow = (await look()).isOver || (await giveUp(context, { storage, form }));
+  return { isBackground, isOver: isOverNow };
+}
+
+/** A response in the form that its client reads. */
+export async function shownResponse(context: RequestContext, forms: Forms): Promise<string> {
+  const { storage, form } = forms;
+  if (form !== undefined) await standingOf(context, forms);
+  const { json, shared, items } = await foundResponse(context, storage);
+  return storage.shownAnswer({ json, shared, items: items.map((item) => item.json) });
+}
 
 async function foundResponse(
   { state, tenant, params, memory }: RequestContext,
@@ -24,38 +55,7 @@ async function foundResponse(
   return found;
 }
 
-type Forms = { readonly storage: StorageForm; readonly form?: BackgroundForm | undefined };
-
-/** Whether an answer is over, which is loaded for this alone. One that nobody makes any more has failed. */
-export async function standingOf(
-  context: RequestContext,
-  { storage, form }: Forms,
-): Promise<{ readonly isOver: boolean; readonly isBackground: boolean }> {
-  const { state, tenant } = context;
-  const id = idOf(context);
-  const look = async (): Promise<{ readonly isOver: boolean; readonly isBackground: boolean }> => {
-    using held = context.memory.beside();
-    const head = await state.store.head(responseKey(tenant, id), held.load);
-    if (head === undefined || !storage.isOwn(head.json)) throw notFound(id);
-    return form?.stateOf(head.json) ?? { isBackground: false, isOver: true };
-  };
-  const { isBackground, isOver } = await look();
-  if (form === undefined || !isBackground || isOver) return { isBackground, isOver: true };
-  if (await state.background.isMade(tenant, id)) return { isBackground, isOver };
-  // It may have ended while that was asked.
-  const isOverNow = (await look()).isOver || (await giveUp(context, { storage, form }));
-  return { isBackground, isOver: isOverNow };
-}
-
-/** A response as its client is shown it. */
-export async function shownResponse(context: RequestContext, forms: Forms): Promise<string> {
-  const { storage, form } = forms;
-  if (form !== undefined) await standingOf(context, forms);
-  const { json, shared, items } = await foundResponse(context, storage);
-  return storage.shownAnswer({ json, shared, items: items.map((item) => item.json) });
-}
-
-/** Stores that an answer is lost; its process can then store nothing more of it. False: its process is there after all. */
+/** Stores that an answer is lost; its process can store no more of it. False if that process still runs. */
 async function giveUp(
   context: RequestContext,
   { storage, form }: { readonly storage: StorageForm; readonly form: BackgroundForm },
@@ -68,7 +68,11 @@ async function giveUp(
     const { id, items, json, ...rest } = await foundResponse(context, storage);
     if (form.stateOf(json).isOver) return true;
     const input = await store.input(responseKey(tenant, id), memory.load);
-    const response = { ...rest, input, json: form.failed(json, lost()) };
+    const lost = new Fault(
+      "response.lost",
+      "The gateway that made this response has stopped or cannot be reached; send the request again.",
+    );
+    const response = { ...rest, input, json: form.failed(json, lost) };
     const answer = { tenant, at: clock.date(), answerId: id, items, response };
     await store.append({ ...answer, lease });
     return true;
@@ -76,9 +80,3 @@ async function giveUp(
     await background.release(tenant, lease);
   }
 }
-
-const lost = (): Fault =>
-  new Fault(
-    "response.lost",
-    "The gateway that made this response has stopped or cannot be reached; send the request again.",
-  );

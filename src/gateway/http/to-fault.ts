@@ -42,3 +42,7 @@ export const framesOf = (error: unknown): string[] =>
 /** An id as messages quote it: a client may send any text for one, of any length. */
 export const shownId = (id: string): string =>
   id.length > 100 ? `${id.slice(0, 100).toWellFormed()}...` : id.toWellFormed();
+
+/** Refuses a parameter of a request; `problem` ends a sentence that begins with its name. */
+export const wrongParam = (param: string, problem: string): Fault =>
+  new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });

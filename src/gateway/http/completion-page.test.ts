@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { MemoryLog } from "../../history/memory-log.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { completionPage } from "./completion-list.ts";
+import { completionPage } from "./page.ts";
 import { StepQueue } from "./steps.ts";
 import { ByteBudget } from "./budget.ts";
 
