@@ -28,7 +28,7 @@ import { openPlatform, type OpenPlatform, type Platform } from "./platform.ts";
 import type { GatewayState } from "./state.ts";
 import { listsLearned } from "./run/select.ts";
 import { sealBox } from "./history/seal-box.ts";
-import { StepQueue } from "./http/steps.ts";
+import { StepQueue, workWatch } from "./http/steps.ts";
 import { RunningTurns, type RunningTurnView } from "./run/running-turns.ts";
 import { callRules } from "./run/rules.ts";
 import { findRoute } from "./http/route-table.ts";
@@ -37,7 +37,6 @@ import { findPlan } from "./http/plan-routes.ts";
 import { type Price, priceOf } from "./run/prices.ts";
 import { openUpstreams, Users } from "./upstreams.ts";
 import { TenantLimits } from "./http/tenant-limits.ts";
-import { workWatch } from "./http/work-watch.ts";
 
 export type Gateway = {
   /** Serves one exchange. Never throws. */
@@ -220,7 +219,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     ...made,
     config,
     rules: callRules(config),
-    watch: workWatch(() => config.server.block_budget_ms, made.report),
+    watch: workWatch(config.server.block_budget_ms, made.report),
     keys: keyring(config.server.keys, runtime.sha256),
     upstreams: openUpstreams(config, made, before),
     modelRoutes: new Map(),

@@ -9,7 +9,7 @@ import type { Keyring } from "./http/admission.ts";
 import type { BackgroundRuns } from "./history/background/runs.ts";
 import type { Config } from "./config.ts";
 import type { OpenPlatform } from "./platform.ts";
-import type { StepQueue } from "./http/steps.ts";
+import type { StepQueue, WorkWatch } from "./http/steps.ts";
 import type { DoorDialect, PathParams } from "../dialects/dialect.ts";
 import type { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -20,7 +20,6 @@ import type { HeldBytes, ByteBudget } from "./http/budget.ts";
 import type { ModelRoute } from "./run/select.ts";
 import type { RunningTurns } from "./run/running-turns.ts";
 import type { Users } from "./upstreams.ts";
-import type { WorkWatch } from "./http/work-watch.ts";
 
 /**
  * Everything that serves a request. A new configuration makes a new state; a turn under way keeps
@@ -69,10 +68,8 @@ export type RequestContext = {
   readonly tenant: Tenant;
   /** Bytes that the request holds until it is served. */
   readonly memory: HeldBytes;
-  /** The part of the path that a trailing `*` of the route matches. */
-  readonly rest: string;
   readonly route: Route;
-  /** The parts of the path that `{name}` matches. */
+  /** The parts of the path that `{name}` matches, and a trailing `*` under that name. */
   readonly params: PathParams;
   readonly refuse: (fault: Fault, headers?: Readonly<Record<string, string>>) => void;
 };

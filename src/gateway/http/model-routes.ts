@@ -5,6 +5,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { listModels, type ListedModel } from "../run/select.ts";
 import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
+import { wrongParam } from "./to-fault.ts";
 
 export async function serveModels(context: RequestContext): Promise<void> {
   const { config, upstreams, clock } = context.state;
@@ -14,16 +15,14 @@ export async function serveModels(context: RequestContext): Promise<void> {
 
 export async function serveModel(context: RequestContext): Promise<void> {
   const { config, upstreams, clock } = context.state;
-  const id = decoded(context.rest);
+  const { "*": id = "" } = context.params;
   const models = await listModels(config, upstreams, clock);
   const model = models.find((known) => known.id === id);
   if (model === undefined)
     throw new Fault(
       "model.unknown",
       `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
-      {
-        param: "model",
-      },
+      { param: "model" },
     );
   sendJson(context, 200, modelBody(model));
 }
@@ -43,7 +42,7 @@ const modelBody = ({ id, owner }: ListedModel): Fields => ({
 function modelPage(models: readonly ListedModel[], query: string): Fields {
   const asked = new URLSearchParams(query);
   const limit = Number(asked.get("limit") ?? Infinity);
-  if (!(limit >= 1)) throw invalidLimit();
+  if (!(limit >= 1)) throw wrongParam("limit", "must be a number of at least 1");
   const [after, before] = [asked.get("after_id"), asked.get("before_id")];
   const start = after === null ? 0 : models.findIndex(({ id }) => id === after) + 1;
   const end = before === null ? models.length : models.findIndex(({ id }) => id === before);
@@ -57,16 +56,4 @@ function modelPage(models: readonly ListedModel[], query: string): Fields {
     first_id: page[0]?.id ?? null,
     last_id: page.at(-1)?.id ?? null,
   };
-}
-
-const invalidLimit = (): Fault =>
-  new Fault("request.invalid", "`limit` must be a number of at least 1.", { param: "limit" });
-
-/** The rest of a path without its escapes. */
-export function decoded(rest: string): string {
-  try {
-    return decodeURIComponent(rest);
-  } catch (error) {
-    throw new Fault("request.route", "The path is malformed; check its escapes.", {}, error);
-  }
 }

@@ -1,3 +1,5 @@
+/** Routes that show a tenant its latest turns and their plans, and that plan a turn without running it. */
+
 import { planKey, planText, type Weigh } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
@@ -7,12 +9,13 @@ import { disclosureStage } from "../fold/stage.ts";
 import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
+import { priceOf, type PriceOf, turnRow } from "../run/prices.ts";
 import { prepareRound, type Asking } from "../run/round.ts";
 import { routeFor, selectChain } from "../run/select.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
-import { decoded } from "./model-routes.ts";
 import { withBody } from "./read-body.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
+import { wrongParam } from "./to-fault.ts";
 import { turnOptions } from "./turn-headers.ts";
 
 /** The plan of a past turn of a tenant's, as JSON: by the id of its answer or, while it is recent, of its request. */
@@ -65,7 +68,7 @@ export function servePlan(context: RequestContext): void | Promise<void> {
 }
 
 export async function servePastPlan(context: RequestContext): Promise<void> {
-  const id = decoded(context.rest);
+  const { "*": id = "" } = context.params;
   const plan = await findPlan(context.state, context.tenant, id, context.memory.load);
   // The plan of another tenant is as unknown as one that does not exist.
   if (plan === undefined)
@@ -74,4 +77,56 @@ export async function servePastPlan(context: RequestContext): Promise<void> {
       `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
     );
   await sendPieces(context, [`{"id":${JSON.stringify(id)},`, plan.slice(1)]);
+}
+
+/** Turns that are listed by default. */
+const LAST = 100;
+
+const priced =
+  ({ state: { config } }: RequestContext): PriceOf =>
+  (upstream, model) =>
+    priceOf(config.prices, upstream, model);
+
+export function serveTurns(context: RequestContext): void {
+  const { state, tenant, exchange } = context;
+  const params = new URLSearchParams(exchange.query);
+  const since = numberIn(params, "since");
+  const latest = numberIn(params, "last") ?? LAST;
+  const wanted = since === undefined ? { latest } : { since };
+  const { turns, last } = state.recent.of(tenant, wanted);
+  sendJson(context, 200, {
+    object: "batch",
+    last,
+    // The number of other tenants' turns stays hidden.
+    lost: 0,
+    unsent: 0,
+    turns: turns.map((turn) => turnRow(turn, priced(context))),
+    running: state.running.list().filter((turn) => turn.tenant === tenant),
+    notices: [],
+  });
+}
+
+function numberIn(params: URLSearchParams, name: string): number | undefined {
+  const text = params.get(name);
+  if (text === null) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw wrongParam(name, "must be a whole number");
+}
+
+export async function serveOneTurn(context: RequestContext): Promise<void> {
+  const { state, tenant, memory } = context;
+  const { "*": id = "" } = context.params;
+  const found = state.recent.find(id, tenant)?.turn;
+  const running = state.running.list().find((one) => one.requestId === id && one.tenant === tenant);
+  if (found === undefined && running === undefined)
+    throw new Fault(
+      "plan.unknown",
+      `No turn \`${id.slice(0, 100)}\` of yours is kept; the latest are, until a restart.`,
+    );
+  const plan = found === undefined ? undefined : await findPlan(state, tenant, id, memory.load);
+  const turn = found === undefined ? undefined : turnRow(found, priced(context));
+  const known = JSON.stringify({ turn, running });
+  const more = known === "{}" ? "" : ",";
+  const pieces = plan === undefined ? [known] : [`${known.slice(0, -1)}${more}"plan":`, plan, "}"];
+  await sendPieces(context, pieces);
 }

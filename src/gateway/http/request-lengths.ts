@@ -2,7 +2,7 @@
 
 import { Fault } from "../../turn/fault.ts";
 import { itemPath } from "../../turn/path.ts";
-import type { Callable, Item, Tool, ToolRef, Turn } from "../../turn/turn.ts";
+import type { Callable, Tool, ToolDeclarations, ToolRef, Turn } from "../../turn/turn.ts";
 
 /** Characters of a name of a tool, a namespace, a participant or a format. The widest known API takes 128. */
 const MAX_NAME = 1024;
@@ -19,53 +19,44 @@ export function checkLengths(turn: Turn): Turn {
       (tool.name.length > MAX_NAME || tool.type !== "function") &&
       hasLongName(tool)
     )
-      throw tooLong(`tools[${at}]`, "name", MAX_NAME);
+      throw longName(`tools[${at}]`);
   }
   for (let at = 0; at < items.length; at++) {
     const item = items[at];
     if (item !== undefined) checkItem(turn, item, at);
   }
-  if (toolChoice?.type === "tool" && isLongRef(toolChoice.tool))
-    throw tooLong("tool_choice", "name", MAX_NAME);
-  if (toolChoice?.type === "allowed" && toolChoice.tools.some(isLongRef))
-    throw tooLong("tool_choice", "name", MAX_NAME);
-  if (format?.type === "schema" && isLongName(format.name))
-    throw tooLong("response_format", "name", MAX_NAME);
+  if (
+    (toolChoice?.type === "tool" && isLongRef(toolChoice.tool)) ||
+    (toolChoice?.type === "allowed" && toolChoice.tools.some(isLongRef))
+  )
+    throw longName("tool_choice");
+  if (format?.type === "schema" && isLongName(format.name)) throw longName("response_format");
   return turn;
 }
 
-function checkItem(turn: Turn, item: Item, at: number): void {
-  switch (item.type) {
-    case "call":
-      if (isLongName(item.name) || isLongName(item.namespace))
-        throw tooLong(itemPath(turn, at), "name", MAX_NAME);
-      if (isLongId(item.id) || isLongId(item.itemId))
-        throw tooLong(itemPath(turn, at), "id", MAX_ID);
-      return;
-    case "result":
-      if (isLongId(item.call) || isLongId(item.itemId))
-        throw tooLong(itemPath(turn, at), "id", MAX_ID);
-      if (isLongName(item.name) || item.declares?.tools.some(hasLongName) === true)
-        throw tooLong(itemPath(turn, at), "name", MAX_NAME);
-      return;
-    case "message":
-      if (isLongName(item.name)) throw tooLong(itemPath(turn, at), "name", MAX_NAME);
-      if (isLongId(item.id)) throw tooLong(itemPath(turn, at), "id", MAX_ID);
-      return;
-    case "reasoning":
-      if (isLongId(item.id)) throw tooLong(itemPath(turn, at), "id", MAX_ID);
-      return;
-    case "opaque":
-      if (item.declares?.tools.some(hasLongName) === true)
-        throw tooLong(itemPath(turn, at), "name", MAX_NAME);
-      return;
-    default:
-      item satisfies never;
-  }
+/** The names and ids that items of any type have. */
+type Named = {
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly id?: string | undefined;
+  readonly itemId?: string | undefined;
+  readonly call?: string | undefined;
+  readonly declares?: ToolDeclarations | undefined;
+};
+
+function checkItem(turn: Turn, item: Named, at: number): void {
+  const { name, namespace, id, itemId, call, declares } = item;
+  if (
+    (name?.length ?? 0) > MAX_NAME ||
+    (namespace?.length ?? 0) > MAX_NAME ||
+    declares?.tools.some(hasLongName) === true
+  )
+    throw longName(itemPath(turn, at));
+  if ((id?.length ?? 0) > MAX_ID || (itemId?.length ?? 0) > MAX_ID || (call?.length ?? 0) > MAX_ID)
+    throw tooLong(itemPath(turn, at), "an id", MAX_ID);
 }
 
 const isLongName = (name: string | undefined): boolean => (name?.length ?? 0) > MAX_NAME;
-const isLongId = (id: string | undefined): boolean => (id?.length ?? 0) > MAX_ID;
 
 const hasLongName = (tool: Tool | Callable): boolean =>
   isLongName(tool.name) ||
@@ -75,9 +66,11 @@ const hasLongName = (tool: Tool | Callable): boolean =>
 const isLongRef = ({ kind, name, namespace }: ToolRef): boolean =>
   isLongName(kind) || isLongName(name) || isLongName(namespace);
 
+const longName = (param: string): Fault => tooLong(param, "a name", MAX_NAME);
+
 const tooLong = (param: string, what: string, most: number): Fault =>
   new Fault(
     "request.invalid",
-    `\`${param}\` has ${what === "id" ? "an id" : "a name"} of more than ${most} characters; choose a shorter one.`,
+    `\`${param}\` has ${what} of more than ${most} characters; choose a shorter one.`,
     { param },
   );

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { matchPath } from "./route-table.ts";
+import { findRoute, matchPath } from "./route-table.ts";
 
 it("takes a path without names as it is", () => {
   expect(matchPath("/v1/responses", "/v1/responses")).toEqual({});
@@ -17,7 +17,13 @@ it("finds the names in a path, decoded and with their slashes", () => {
   expect(matchPath(pattern, "/v1beta/models/%zz:go")).toEqual({ model: "%zz", verb: "go" });
 });
 
-it("leaves the rest of a path as it is", () => {
-  expect(matchPath("/v1/plans/*", "/v1/plans/a%2Fb")).toEqual({ "*": "a%2Fb" });
+it("gives the rest of a path under the name of its pattern", () => {
+  expect(matchPath("/v1/plans/*", "/v1/plans/a%2Fb")).toEqual({ "*": "a/b" });
   expect(matchPath("/v1/plans/*", "/v1/plans/")).toBeUndefined();
+});
+
+it("refuses a path that cannot be decoded", () => {
+  const malformed = expect.objectContaining({ code: "request.route", status: 404 });
+  const table = { routes: [], exact: new Map() };
+  expect(() => findRoute(table, "GET", "/%zz")).toThrow(malformed);
 });

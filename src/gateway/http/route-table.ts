@@ -9,9 +9,8 @@ type Pattern = { readonly shape: RegExp; readonly names: readonly string[] };
 const patterns = new Map<string, Pattern>();
 
 /**
- * The parts of a path that the names in a pattern match; undefined if the path does not match.
- * `{model}` matches one or more characters, slashes included; a `*` at the end matches the rest,
- * without decoding it.
+ * The parts of a path that the names in a pattern match, decoded; undefined if the path does not
+ * match. `{model}` matches one or more characters, slashes included, and so does a `*` at the end.
  */
 export function matchPath(pattern: string, path: string): PathParams | undefined {
   if (!/[{*]/.test(pattern)) return pattern === path ? {} : undefined;
@@ -19,9 +18,7 @@ export function matchPath(pattern: string, path: string): PathParams | undefined
   if (known === undefined) patterns.set(pattern, (known = compile(pattern)));
   const [, ...values] = known.shape.exec(path) ?? [];
   if (values.length === 0) return undefined;
-  return Object.fromEntries(
-    known.names.map((name, at) => [name, name === "*" ? values[at] : decoded(values[at] ?? "")]),
-  ) as PathParams;
+  return Object.fromEntries(known.names.map((name, at) => [name, decoded(values[at] ?? "")]));
 }
 
 function compile(pattern: string): Pattern {
@@ -41,11 +38,11 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // A malformed escape is the name of nothing; the route answers 404.
+    return text; // `findRoute` refuses a malformed path, and no stored id has a malformed escape.
   }
 }
 
-type Found = { readonly route: Route; readonly rest: string; readonly params: PathParams };
+type Found = { readonly route: Route; readonly params: PathParams };
 
 /**
  * The route for a path, with the parts of the path that it matches. HEAD is GET; the host leaves
@@ -55,12 +52,12 @@ export function findRoute(table: RouteTable, method: string, path: string): Foun
   const { routes, exact } = table;
   const wanted = method === "HEAD" ? "GET" : method;
   const known = exact.get(`${wanted} ${path}`);
-  if (known !== undefined) return { route: known, rest: "", params: {} };
+  if (known !== undefined) return { route: known, params: {} };
+  requireDecodable(path);
   const place = placeOf(table, path);
   const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
   const route = there.find((candidate) => candidate.method === wanted);
-  const { "*": rest = "", ...params } = matchPath(route?.path ?? "", place) ?? {};
-  if (route !== undefined) return { route, rest, params };
+  if (route !== undefined) return { route, params: matchPath(route.path, place) ?? {} };
   const offered = routes.filter(({ refuses }) => refuses !== true);
   const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
   if (methods.length > 0)
@@ -73,6 +70,14 @@ export function findRoute(table: RouteTable, method: string, path: string): Foun
     "request.route",
     `There is no ${asked} here; ${near === undefined ? "a client's base URL is this address, with or without /v1" : `the nearest route is ${near}`}.`,
   );
+}
+
+function requireDecodable(path: string): void {
+  try {
+    decodeURI(path);
+  } catch (error) {
+    throw new Fault("request.route", "The path is malformed; check its escapes.", {}, error);
+  }
 }
 
 /**

@@ -14,14 +14,13 @@ import { headerOf } from "./admission.ts";
 import { completionRoutes, conversationRoutes, serveCompletions } from "./list-routes.ts";
 import { serveModel, serveModels } from "./model-routes.ts";
 import { pagePieces, readPageQuery } from "./page.ts";
-import { servePastPlan, servePlan } from "./plan-routes.ts";
+import { serveOneTurn, servePastPlan, servePlan, serveTurns } from "./plan-routes.ts";
 import { withBody } from "./read-body.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
 import { type Forms, idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
 import { shownId } from "./to-fault.ts";
 import { serveTokenCount } from "./token-count.ts";
-import { serveOneTurn, serveTurns } from "./turn-routes.ts";
 import { serveUsage } from "./usage-report.ts";
 
 const serveAlive: Route["serve"] = (context) => sendJson(context, 200, { status: "ok" });

@@ -1,3 +1,4 @@
+import type { Report } from "../../observe/happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 
 /** Characters above which work on a request is done in steps. */
@@ -43,3 +44,16 @@ export class StepQueue {
     });
   }
 }
+
+/** Receives the duration of each piece of work that ran without a break. */
+export type WorkWatch = (work: "request" | "answer", requestId: string, ms: number) => void;
+
+/**
+ * Reports work on one request that held the event loop longer than a budget. It reads the clock
+ * twice for each request and for each network read of an answer.
+ */
+export const workWatch =
+  (budgetMs: number, report: Report): WorkWatch =>
+  (work, requestId, ms) => {
+    if (ms > budgetMs) report({ type: "blocked", work, requestId, ms });
+  };

@@ -1,7 +1,6 @@
 /** Headers of the gateway: those of a request that change its turn, and those of the answer. */
 import type { DoorDialect } from "../../dialects/dialect.ts";
 import { summary } from "../../tools/plan/plan.ts";
-import { Fault } from "../../turn/fault.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { Tool, Turn } from "../../turn/turn.ts";
 import { agentOf, runIdOf } from "../../observe/agent.ts";
@@ -17,6 +16,7 @@ import { toolBytes } from "../fold/tool-size.ts";
 import type { Runtime } from "../platform.ts";
 import { headerOf, hex } from "./admission.ts";
 import type { Exchange } from "./exchange.ts";
+import { wrongParam } from "./to-fault.ts";
 
 type Asking = { readonly state: GatewayState; readonly exchange: Pick<Exchange, "headers"> };
 
@@ -50,7 +50,7 @@ function strictIn(headers: Exchange["headers"]): boolean {
   const value = headerOf(headers, param) ?? "";
   if (/^(?:true|1|yes|on)$/i.test(value)) return true;
   if (/^(?:|false|0|no|off)$/i.test(value)) return false;
-  throw new Fault("request.invalid", `\`${param}\` must be \`true\` or \`false\`.`, { param });
+  throw wrongParam(param, "must be `true` or `false`");
 }
 
 function rulesIn(headers: Exchange["headers"], rules: CallRules): CallRules {
@@ -59,8 +59,7 @@ function rulesIn(headers: Exchange["headers"], rules: CallRules): CallRules {
   if (value === "") return rules;
   const output = outputModes.get(value.trim().toLowerCase());
   if (output !== undefined) return { ...rules, output };
-  const message = `\`${param}\` must be \`openai-json\` or \`obsidian-xml\`.`;
-  throw new Fault("request.invalid", message, { param });
+  throw wrongParam(param, "must be `openai-json` or `obsidian-xml`");
 }
 
 function disclosureIn(

@@ -8,11 +8,12 @@ import {
 } from "../../history/usage-sums.ts";
 import type { UsageEntry } from "../../history/log.ts";
 import type { TurnDone } from "../../observe/happening.ts";
-import { Fault } from "../../turn/fault.ts";
+import type { Fault } from "../../turn/fault.ts";
 import type { Config } from "../config.ts";
 import { spendOf } from "../run/prices.ts";
 import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
+import { wrongParam } from "./to-fault.ts";
 
 /**
  * The entry of a turn in the usage sums, under the configured name that the client asked for, or
@@ -75,10 +76,7 @@ function momentIn(params: URLSearchParams, name: string): number | undefined {
   throw wrong(name, `must be ${remedy} since 1970`);
 }
 
-const wrong = (param: string, problem: string): Fault =>
-  new Fault("request.invalid", `\`${param.slice(0, 80)}\` ${problem}.`, {
-    param: param.slice(0, 80),
-  });
+const wrong = (param: string, problem: string): Fault => wrongParam(param.slice(0, 80), problem);
 
 /** The sums as the older Codex proxy gave them, except that they are counts and not estimates. */
 export function usageBody(

@@ -176,13 +176,6 @@ describe("what is not proper HTTP", () => {
     const got = await sendRaw(url, `GET / HTTP/1.1\r\nx: ${"y".repeat(100_000)}\r\n\r\n`);
     expect(got).toMatch(/^HTTP\/1\.1 431 /);
   });
-
-  it("gets a 404 for a path that cannot be decoded", async () => {
-    const { url } = await serving(echo);
-    const got = await sendRaw(url, "GET /%zz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
-    expect(got).toMatch(/^HTTP\/1\.1 404 /);
-    expect(got).toContain('"code":"request.route"');
-  });
 });
 
 describe("a client", () => {

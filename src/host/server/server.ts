@@ -122,12 +122,10 @@ const listenerFor =
     connection.latest = response;
     // The gateway itself answers while it stops, in the caller's dialect.
     if (state.closing || connection.isInReserve) response.shouldKeepAlive = false;
-    const refuse = (fault: Fault): void => gateway.refuse(exchangeOf(request, response, ""), fault);
-    if (!isDecodable(request.url ?? "/"))
-      return refuse(new Fault("request.route", "The path is malformed; check its escapes."));
     if (origin !== undefined) {
       const standing = gateway.originPolicy(origin);
-      if (standing === "refused") return refuse(foreign(origin));
+      if (standing === "refused")
+        return gateway.refuse(exchangeOf(request, response, ""), foreign(origin));
       if (standing === "welcome") allowOrigin(response, origin);
       if (standing === "welcome" && isPreflight(request)) return allow(request, response);
     }
@@ -203,16 +201,6 @@ function takeHost(request: IncomingMessage): string {
   const [, host = headers.host ?? "", path = url] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
   request.url = path.startsWith("/") || path === url ? path : `/${path}`;
   return host;
-}
-
-function isDecodable(url: string): boolean {
-  if (!url.includes("%")) return true;
-  try {
-    decodeURI(url.split("?", 1)[0] ?? url);
-    return true;
-  } catch {
-    return false; // That it throws is all it has to say.
-  }
 }
 
 async function close(state: State, graceMs: number): Promise<void> {

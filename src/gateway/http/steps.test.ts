@@ -5,18 +5,15 @@ import { fakeUpstream, json } from "../../../test/support/fake-upstream.ts";
 import { ask } from "../../../test/support/client.ts";
 import { until } from "../../../test/support/loopback.ts";
 import { onto, serve } from "../../../test/support/serve.ts";
-import { workWatch } from "./work-watch.ts";
+import { workWatch } from "./steps.ts";
 
 it("work that holds the event loop longer than its budget is reported with its request", () => {
   const happenings: Happening[] = [];
   const metrics = new Metrics();
-  const watch = workWatch(
-    () => 100,
-    (happening) => {
-      happenings.push(happening);
-      metrics.count(happening);
-    },
-  );
+  const watch = workWatch(100, (happening) => {
+    happenings.push(happening);
+    metrics.count(happening);
+  });
   watch("request", "short", 100);
   watch("answer", "long", 250);
   expect(happenings).toEqual([{ type: "blocked", work: "answer", requestId: "long", ms: 250 }]);
