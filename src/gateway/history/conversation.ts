@@ -3,7 +3,7 @@ import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
 import { parseItems } from "./parse-items.ts";
-import { behindHistory, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
+import { behindHistory, recall, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
 import { shownId } from "../http/to-fault.ts";
 import type { GatewayState } from "../state.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
@@ -28,26 +28,19 @@ type State = Pick<
 /** Completions are kept beside conversations, under other ids. */
 export const isConversationId = (id: string): boolean => id.startsWith("conv_");
 
-/** Makes the turn of a request that belongs to a conversation: its items come before the request's own. */
-export function inConversation(
-  state: State,
-  request: ReadBody,
-  recall: (request: ReadBody) => Recalled | Promise<Recalled>,
-): Recalled | Promise<Recalled> {
+/**
+ * Makes the turn of a request that belongs to a conversation: its items come before the request's
+ * own. Undefined for other requests.
+ */
+export function recallConversation(state: State, request: ReadBody): Promise<Recalled> | undefined {
   const form = request.dialect.storage?.conversations;
-  if (form === undefined || leavesIds(state)) return recall(request);
-  const id = form.idIn(request.body);
-  if (id === undefined) return recall(request);
+  const id = form === undefined || leavesIds(state) ? undefined : form.idIn(request.body);
+  if (form === undefined || id === undefined) return undefined;
   if (!isConversationId(id)) throw conversationNotFound(id);
-  return recallConversation(state, { ...request, body: form.without(request.body) }, id, recall);
+  return behindConversation(state, { ...request, body: form.without(request.body) }, id);
 }
 
-async function recallConversation(
-  state: State,
-  request: ReadBody,
-  id: string,
-  recall: (request: ReadBody) => Recalled | Promise<Recalled>,
-): Promise<Recalled> {
+async function behindConversation(state: State, request: ReadBody, id: string): Promise<Recalled> {
   const { tenant, dialect, text } = request;
   const limit = state.config.server.body_limit;
   const conversation = request.readOnly === true ? undefined : await hold(state, tenant, id);
@@ -57,7 +50,7 @@ async function recallConversation(
     if (found.type === "missing") throw conversationNotFound(id);
     if (found.type === "too-large") throw tooLarge(id, limit);
     const conversationBytes = found.bytes;
-    const own = await recall({ ...request, conversationBytes });
+    const own = await recall(state, { ...request, conversationBytes });
     const path = "conversation";
     const items = await parseItems(state, found.texts, path);
     const { counts } = state.config.server;

@@ -1,33 +1,26 @@
-import type { CompactionForm, DoorDialect } from "../../dialects/dialect.ts";
+import type { CompactionForm } from "../../dialects/dialect.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { itemPath } from "../../turn/path.ts";
-import type { Tenant } from "../../turn/tenant.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 import type { Recalled } from "./recall.ts";
-import { isSealed, type SealBox } from "./seal-box.ts";
+import { isSealed } from "./seal-box.ts";
 
-type Opening = {
-  readonly tenant: Tenant;
-  readonly dialect: DoorDialect;
-  readonly seals: SealBox;
-};
+type Open = (seal: string) => Promise<string | undefined>;
 
 /**
- * Puts what the model needs in place of the items that we have sealed. Most
- * requests have none; those do not wait. What providers have sealed is theirs.
+ * Puts the model's text in place of the items that this gateway has sealed; seals of providers
+ * stay. Resolves at once if there are none, as in most requests.
  */
 export function openSeals(
   request: Recalled,
-  { tenant, dialect, seals }: Opening,
+  form: CompactionForm | undefined,
+  open: Open,
 ): Recalled | Promise<Recalled> {
-  const form = dialect.compaction;
   if (form === undefined) return request;
   const hasSeals = request.turn.items.some((item) => sealOf(item, form) !== undefined);
-  return hasSeals ? opened(request, form, (seal) => seals.open(tenant, seal)) : request;
+  return hasSeals ? opened(request, form, open) : request;
 }
-
-type Open = (seal: string) => Promise<string | undefined>;
 
 async function opened(request: Recalled, form: CompactionForm, open: Open): Promise<Recalled> {
   const { referring } = request;

@@ -6,7 +6,7 @@ import { foldTools, mayFold } from "../fold/fold.ts";
 import type { RequestContext } from "../state.ts";
 import { listsFor, routeFor } from "../run/select.ts";
 import { turnOptions } from "../http/turn-headers.ts";
-import { inConversation } from "./conversation.ts";
+import { recallConversation } from "./conversation.ts";
 import { openSeals } from "./open-seals.ts";
 import { type ReadBody, recall, type Recalled } from "./recall.ts";
 
@@ -24,25 +24,30 @@ export function recallRequest(
   const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
   const rest = isLong(text) ? state.steps.resting() : undefined;
-  const begin = (): Recalled | Promise<Recalled> =>
-    inConversation(state, { ...asked, tenant, headers, text, weigh: memory.load }, (body) =>
-      recall(state, body),
-    );
+  const begin = (): Recalled | Promise<Recalled> => {
+    const request = { ...asked, tenant, headers, text, weigh: memory.load };
+    return recallConversation(state, request) ?? recall(state, request);
+  };
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
+  const form = asked.dialect.compaction;
   const open = (one: Recalled): Recalled | Promise<Recalled> =>
-    orRelease(one, () => openSeals(one, { tenant, dialect: asked.dialect, seals: state.seals }));
-  const request = own instanceof Promise ? own.then(open) : open(own);
-  const goOn = (one: Recalled): void | Promise<void> => orRelease(one, () => then(one));
-  if (rest === undefined)
-    return request instanceof Promise ? onceReady(context, request, goOn, release) : goOn(request);
-  const next = async (): Promise<Recalled> => {
-    const one = await request;
+    openSeals(one, form, (seal) => state.seals.open(tenant, seal));
+  if (rest === undefined && !(own instanceof Promise)) {
+    // It belongs to no conversation, which would have been loaded.
+    const request = form === undefined ? own : open(own);
+    return request instanceof Promise ? onceReady(context, request, then) : then(request);
+  }
+  const ready = async (): Promise<Recalled> => {
+    const loaded = await own;
+    const one = await orRelease(loaded, () => open(loaded));
+    if (rest === undefined) return one;
     await rest();
     await planAhead(context, one.turn, rest);
     return one;
   };
-  return onceReady(context, next(), goOn, release);
+  const start = async (one: Recalled): Promise<void> => orRelease(one, () => then(one));
+  return onceReady(context, ready(), start, release);
 }
 
 const release = ({ conversation }: Recalled): Promise<void> | undefined => conversation?.release();
@@ -63,24 +68,15 @@ async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promi
   }
 }
 
-/** The conversation of a request that is refused is free before its client hears of that. */
-function orRelease<Result>(
+/** Frees the conversation of a request that is refused, before its client receives the refusal. */
+async function orRelease<Result>(
   { conversation }: Recalled,
   step: () => Result | Promise<Result>,
-): Result | Promise<Result> {
-  const release = (error: unknown): Promise<never> => {
-    if (conversation === undefined) throw error;
-    return conversation
-      .release()
-      .catch(() => {}) // Its lease ends by itself.
-      .then(() => {
-        throw error;
-      });
-  };
+): Promise<Result> {
   try {
-    const result = step();
-    return result instanceof Promise ? result.catch(release) : result;
+    return await step();
   } catch (error) {
-    return release(error);
+    await conversation?.release().catch(() => {}); // Its lease ends by itself.
+    throw error;
   }
 }

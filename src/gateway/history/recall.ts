@@ -1,5 +1,12 @@
 import { checkLengths } from "../http/request-lengths.ts";
-import type { DoorDialect, KeptItem, PathParams, RequestHeaders } from "../../dialects/dialect.ts";
+import type {
+  AskedThread,
+  DoorDialect,
+  KeptItem,
+  PathParams,
+  RequestHeaders,
+  ThreadForm,
+} from "../../dialects/dialect.ts";
 import {
   checkCount,
   checkPieces,
@@ -76,38 +83,36 @@ export type ReadBody = {
 type State = Pick<GatewayState, "store" | "config" | "upstreams" | "modelRoutes" | "steps">;
 
 /**
- * Makes the turn of a request: puts the items in place of the references to
- * them, the conversation before what continues it, and finds out who sealed the
- * reasoning in it. Most requests refer to nothing; for those nothing is waited
- * for. Where nothing is kept here, references are left to the upstream.
+ * Makes the turn of a request: puts the items in place of references to them, and the
+ * conversation before what continues it, and finds the upstreams that sealed its reasoning. Most
+ * requests refer to nothing and wait for nothing. Without a store, references are left to the
+ * upstream.
  */
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
-  const { dialect } = request;
-  const threaded = threadOf(state, request);
-  if (threaded !== undefined) return threaded;
-  const recalled = recallPlain(state, request);
-  const inBackground = (one: Recalled): Recalled => backgroundTurn(state, dialect, one);
-  return recalled instanceof Promise ? recalled.then(inBackground) : inBackground(recalled);
-}
-
-function recallPlain(state: State, request: ReadBody): Recalled | Promise<Recalled> {
   const { dialect, body } = request;
   if (!leavesIds(state)) {
-    const ids = idsIn(state, dialect, body);
+    const thread = dialect.threads?.askedIn(body);
+    if (dialect.threads !== undefined && thread !== undefined)
+      return inThread(state, request, dialect.threads, thread);
+    const ids = dialect.references?.idsIn(body, areShared(state)) ?? none;
     const previous = dialect.storage?.previousIn(body);
     if (ids.length > 0 || previous !== undefined)
-      return recallAll(state, request, { ids, previous });
+      return recallAll(state, request, { ids, previous }).then((one) =>
+        backgroundTurn(state, dialect, one),
+      );
   }
-  return withReasoning(state, request, { turn: readTurn(request, body), added: { body } });
+  const turn = readTurn(request, body);
+  const recalled = withReasoning(state, request, { turn, added: { body } });
+  if (turn.params.background !== true) return recalled;
+  return recalled instanceof Promise
+    ? recalled.then((one) => backgroundTurn(state, dialect, one))
+    : backgroundTurn(state, dialect, recalled);
 }
 
 const none: readonly string[] = [];
 
 /** Whether an upstream would look up ids for one tenant among the items of all. */
 const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
-
-const idsIn = (state: State, { references }: DoorDialect, body: Fields): readonly string[] =>
-  references?.idsIn(body, areShared(state)) ?? none;
 
 /** A body with items in place of references, and the bytes of those. */
 type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: boolean };
@@ -133,7 +138,8 @@ async function withItems(
 /** The same for items that are kept for a conversation: all of them must be there. */
 export async function bodyWithItems(state: State, request: ReadBody): Promise<Fields> {
   const { dialect, body, text } = request;
-  const ids = leavesIds(state) ? none : idsIn(state, dialect, body);
+  const found = leavesIds(state) ? none : dialect.references?.idsIn(body, areShared(state));
+  const ids = found ?? none;
   const limit = state.config.server.body_limit;
   const room = limit - utf8Length(text);
   const whole = await withItems(state, request, { ids, room, limit });
@@ -170,17 +176,17 @@ export const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
 const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
   checkLengths(dialect.readRequest(body, params, headers));
 
-/** A request that is part of a thread, with all that was said before; undefined for others. */
-function threadOf(state: State, request: ReadBody): Recalled | Promise<Recalled> | undefined {
-  const { dialect, body } = request;
-  const { threads: form } = dialect;
-  if (form === undefined || leavesIds(state)) return undefined;
-  const asked = form.askedIn(body);
-  if (asked === undefined) return undefined;
+/** A request that is part of a thread, with the whole conversation. */
+function inThread(
+  state: State,
+  request: ReadBody,
+  form: ThreadForm,
+  asked: AskedThread,
+): Recalled | Promise<Recalled> {
   const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
     withReasoning(state, request, {
       turn: readTurn(request, part.body),
-      added: { body },
+      added: { body: request.body },
       thread: part.entry,
       bytes: part.bytes,
     });

@@ -1,13 +1,13 @@
 /** The walk of a turn: its body is read, what it refers to is recalled, its model selected, and then it runs. */
 
 import type { DoorDialect, SocketRequest } from "../../dialects/dialect.ts";
+import { noStore } from "../../history/none.ts";
 import { startSpan } from "../../observe/spans.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
 import { disclosureStage } from "../fold/stage.ts";
 import { startInBackground } from "../history/background/start.ts";
 import type { TurnOverrides } from "../history/compact.ts";
-import { completionFor } from "../history/completion.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { isInBackground, type Recalled } from "../history/recall.ts";
 import { withOwnId } from "../history/thread.ts";
@@ -50,7 +50,8 @@ export function startTurn(
   const route = routeFor(state, turn.model);
   const run = new Run(context, request, { dialect, route, options: turnOptions(context, route) });
   run.generates = request.generates ?? true;
-  run.completion = completionFor(state, { dialect, turn });
+  if (state.store !== noStore && dialect.completions?.isWanted(turn) === true)
+    run.completion = dialect.completions;
   const inBackground = isInBackground(turn);
   run.stage = turnStage(run, route, inBackground);
   const [first] = route.chain;
