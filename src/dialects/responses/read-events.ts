@@ -1,11 +1,11 @@
+/** Reads the answers of Responses upstreams, streamed and whole. */
+
 import type { Emit } from "../../stream/stage.ts";
 import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { counted, fieldsIn, fieldsOf, filledText, isListed, numberOf } from "../shared/loose.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
 import {
   bareError,
@@ -15,13 +15,23 @@ import {
   strayError,
   upstreamError,
 } from "../errors/upstream-error.ts";
+import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
+import {
+  counted,
+  fieldsIn,
+  fieldsOf,
+  filledText,
+  isListed,
+  listOf,
+  numberOf,
+} from "../shared/loose.ts";
+import { hasShape } from "../shared/plain.ts";
 import { eventTypes } from "./event-types.ts";
-import { isComplete } from "./complete.ts";
 import { OutputReader } from "./read-output.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** What of a response has a place in our events, or is about names that clients must not see. */
+/** Fields of a response that have a place in our events, or hold names that clients must not see. */
 const known = new Set([
   "id",
   "object",
@@ -52,40 +62,26 @@ class ResponsesReader implements EventReader {
   #over = false;
   #id: string | undefined;
   #next = 0;
-  /** Whether the frame at hand is as the API would have sent it. */
-  #forwardable = true;
-  #isWhole = false;
-  /** An error event without message or cause: the `response.failed` behind it may have them. */
+  /** An error event without message or cause: the `response.failed` after it may have them. */
   #error: ErrorWords | undefined;
 
   constructor({ newId, frames }: ReadContext) {
     this.#frames = frames;
-    this.#output = new OutputReader({
-      newId,
-      emit: (event) => this.#emit(this.#runs.pass(event)),
-      markRepaired: this.#markRepaired,
-      markMissedDelta: () => {
-        if (!this.#isWhole) this.#forwardable = false;
-      },
-    });
+    this.#output = new OutputReader(newId, (event) => this.#emit(this.#runs.pass(event)));
   }
-
-  readonly #markRepaired = (): void => {
-    this.#forwardable = false;
-  };
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (data === "[DONE]" || data.trim() === "[DONE]") return this.#sentinel(emit);
     if (this.#over || data === "") return;
     this.#emit = emit;
-    this.#forwardable = true;
+    this.#output.forwardable = true;
     this.#runs.begin();
     const raw = fieldsIn(data);
     // A frame cut short by the end of the connection: the missing terminal shows that.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
     if (this.#error !== undefined && type !== "response.failed") return this.end(emit);
-    if (raw.type !== type || isListed(data)) this.#markRepaired();
+    if (raw.type !== type || isListed(data)) this.#output.markRepaired();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (type?.endsWith(".delta") && (name !== undefined || !this.#frames))
@@ -95,7 +91,7 @@ class ResponsesReader implements EventReader {
       type: "frame",
       data,
       name: name ?? type,
-      forwardable: this.#forwardable,
+      forwardable: this.#output.forwardable,
       ends,
       sequence,
       hasAnswer: raw.response !== undefined,
@@ -109,7 +105,7 @@ class ResponsesReader implements EventReader {
     if (run === undefined) return at;
     const { type, raw } = repeated;
     this.#emit = emit;
-    this.#forwardable = raw.type === type;
+    this.#output.forwardable = raw.type === type;
     this.#runs.begin(run);
     raw.delta = run.literals.of;
     const count = run.literals.pieces.length;
@@ -118,7 +114,7 @@ class ResponsesReader implements EventReader {
       count,
     );
     this.#read(type, raw);
-    const forwardable = this.#forwardable;
+    const forwardable = this.#output.forwardable;
     if (this.#frames)
       emit({
         type: "frame",
@@ -144,16 +140,16 @@ class ResponsesReader implements EventReader {
   whole(text: string, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#emit = emit;
-    this.#isWhole = true;
+    this.#output.isWhole = true;
     const raw = fieldsIn(text);
-    if (isListed(text)) this.#markRepaired();
+    if (isListed(text)) this.#output.markRepaired();
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)
       emit({
         type: "frame",
         data: text,
-        forwardable: this.#forwardable,
+        forwardable: this.#output.forwardable,
         ends: "terminal",
         hasAnswer: true,
         whole: true,
@@ -176,8 +172,8 @@ class ResponsesReader implements EventReader {
       case "response.created":
       case "response.queued":
       case "response.in_progress":
-        if (!this.#started && type !== "response.created") this.#markRepaired();
-        if (this.#frames && !isComplete(fieldsOf(raw.response) ?? {})) this.#markRepaired();
+        if (!this.#started && type !== "response.created") this.#output.markRepaired();
+        if (this.#frames && !isComplete(fieldsOf(raw.response) ?? {})) this.#output.markRepaired();
         this.#start(fieldsOf(raw.response) ?? {});
         return undefined;
       case "response.completed":
@@ -186,7 +182,7 @@ class ResponsesReader implements EventReader {
       case "response.cancelled":
         return this.#end(fieldsOf(raw.response) ?? {}, type.slice("response.".length));
       case "response.done":
-        this.#markRepaired();
+        this.#output.markRepaired();
         return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
         this.#startUnannounced();
@@ -201,7 +197,7 @@ class ResponsesReader implements EventReader {
       case undefined:
         return this.#untyped(raw);
       default:
-        if (!this.#started || !eventTypes.has(type)) this.#markRepaired();
+        if (!this.#started || !eventTypes.has(type)) this.#output.markRepaired();
         // An unknown event is ignored unless it is about an item.
         if (raw.output_index === undefined && raw.item_id === undefined && !isItemEvent(type)) {
           // An error may have a type of its own.
@@ -217,16 +213,16 @@ class ResponsesReader implements EventReader {
 
   /** A response or an error, instead of an event about one. */
   #untyped(raw: Fields): Frame["ends"] {
-    if (!this.#isWhole) this.#markRepaired();
+    if (!this.#output.isWhole) this.#output.markRepaired();
     const isResponse =
       raw.object === "response" || Array.isArray(raw.output) || filledText(raw.output_text);
     if (isResponse) {
       this.#start(raw);
       return this.#end(raw, filledText(raw.status) ?? "completed");
     }
-    const fault = upstreamError(raw) ?? strayError(raw, this.#isWhole);
+    const fault = upstreamError(raw) ?? strayError(raw, this.#output.isWhole);
     if (fault !== undefined) return this.#fail(fault);
-    return this.#isWhole || Object.keys(raw).length > 0
+    return this.#output.isWhole || Object.keys(raw).length > 0
       ? this.#fail(malformed("answered with something that is no response"))
       : undefined;
   }
@@ -234,12 +230,12 @@ class ResponsesReader implements EventReader {
   #start(response: Fields): void {
     const id = filledText(response.id);
     if (this.#started) {
-      if (id !== this.#id) this.#markRepaired();
+      if (id !== this.#id) this.#output.markRepaired();
       return;
     }
     this.#started = true;
     this.#id = id;
-    if (id === undefined) this.#markRepaired();
+    if (id === undefined) this.#output.markRepaired();
     const extra = Object.fromEntries(Object.entries(response).filter(([key]) => !known.has(key)));
     this.#emit({
       type: "turn-start",
@@ -254,14 +250,14 @@ class ResponsesReader implements EventReader {
   /** Starts a turn whose items come without `response.created`. */
   #startUnannounced(): void {
     if (this.#started) return;
-    this.#markRepaired();
+    this.#output.markRepaired();
     this.#start({});
   }
 
   #end(response: Fields, endType: string): Frame["ends"] {
     const given = filledText(response.status) ?? endType;
     if (response.status !== endType || (this.#frames && !isComplete(response)))
-      this.#markRepaired();
+      this.#output.markRepaired();
     const status = endType === "completed" && given !== "in_progress" ? given : endType;
     if (status === "failed" || status === "cancelled" || response.error)
       return this.#failed(errorWords(response.error) ?? { code: status });
@@ -269,7 +265,7 @@ class ResponsesReader implements EventReader {
     if ((status === "queued" || status === "in_progress") && !this.#frames)
       return this.#fail(malformed(`answered with a response that is still ${status}`));
     if (!this.#started) this.#startUnannounced();
-    else if (filledText(response.id) !== this.#id) this.#markRepaired();
+    else if (filledText(response.id) !== this.#id) this.#output.markRepaired();
     const isCut = status === "incomplete";
     this.#output.end(response.output, response.output_text, !isCut);
     const usage = counted(response.usage);
@@ -284,7 +280,7 @@ class ResponsesReader implements EventReader {
   #readError(words: ErrorWords): Frame["ends"] {
     const cause = words.code ?? words.type ?? words.status;
     if (words.message !== undefined && cause !== undefined) return this.#failed(words);
-    this.#markRepaired();
+    this.#output.markRepaired();
     this.#error = words;
     return undefined;
   }
@@ -295,7 +291,7 @@ class ResponsesReader implements EventReader {
 
   #fail(fault: Fault): Frame["ends"] {
     // The writer sends a failure in every form its dialect has; the upstream may have sent one of them.
-    this.#markRepaired();
+    this.#output.markRepaired();
     this.#over = true;
     this.#emit({ type: "turn-fail", fault });
     return "terminal";
@@ -321,7 +317,7 @@ class ResponsesReader implements EventReader {
     const expected = (this.#next += frames) - 1;
     this.#sequence = sequence;
     if (sequence === expected) return expected;
-    this.#markRepaired();
+    this.#output.markRepaired();
     return undefined;
   }
 }
@@ -346,3 +342,36 @@ function isLifecycle(data: string, name: string | undefined): boolean {
 
 const cutBy = (details: Fields | undefined): StopReason =>
   details?.reason === "content_filter" ? "filter" : "length";
+
+/** Fields that every response object of the API has at any moment. */
+const ofResponses =
+  "id object created_at completed_at status incomplete_details model previous_response_id instructions output error tools tool_choice truncation parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage max_output_tokens max_tool_calls store background service_tier metadata safety_identifier prompt_cache_key".split(
+    " ",
+  );
+const ofFunctions = ["name", "description", "parameters", "strict"];
+const ofUsage = {
+  input_tokens: "number",
+  input_tokens_details: "fields",
+  output_tokens: "number",
+  output_tokens_details: "fields",
+  total_tokens: "number",
+} as const;
+
+/** True if the response object can be shown to a client that relies on all of its fields. */
+const isComplete = (response: Fields): boolean =>
+  hasAll(response, ofResponses) &&
+  (listOf(response.tools) ?? []).every(isWholeTool) &&
+  (response.usage === null || isWholeUsage(response.usage));
+
+const isWholeUsage = (usage: unknown): boolean =>
+  hasShape(usage, ofUsage) &&
+  hasShape(usage.input_tokens_details, { cached_tokens: "number" }) &&
+  hasShape(usage.output_tokens_details, { reasoning_tokens: "number" });
+
+function isWholeTool(tool: unknown): boolean {
+  const fields = fieldsOf(tool);
+  return fields !== undefined && (fields.type !== "function" || hasAll(fields, ofFunctions));
+}
+
+const hasAll = (fields: Fields, keys: readonly string[]): boolean =>
+  keys.every((key) => fields[key] !== undefined);
