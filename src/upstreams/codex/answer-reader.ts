@@ -11,11 +11,11 @@ export type ModelCall = {
   readonly id: string;
   readonly name: string;
   readonly input: string;
-  /** Whether Codex can ask us for its result: the call has an id and is of a function without a namespace. */
+  /** Codex can ask for its result: the call has an id, and its function has no namespace. */
   readonly isDynamic: boolean;
 };
 
-/** What the model put out in one answer; later requests are recognised by it. */
+/** The model's output in one answer, by which later requests are recognised. */
 export type ModelOutput = { text: string; readonly calls: ModelCall[] };
 
 /** An item as the model put it out, or as it was injected. */
@@ -32,9 +32,9 @@ type OpenReasoning = {
 
 /**
  * Reads the notifications of one answer. Deltas are emitted as they come. The
- * raw item ends an item and has what was not streamed; only there are calls in
- * the model's order and with their arguments unchanged. A parked turn goes on in
- * a new reader that is given the turn's id.
+ * raw item ends an item and has the text that was not streamed; only there are calls
+ * in the model's order and with their arguments unchanged. A new reader with the
+ * turn's id continues a parked turn.
  */
 export class AnswerReader {
   readonly output: ModelOutput = { text: "", calls: [] };
@@ -55,7 +55,7 @@ export class AnswerReader {
     this.turn = turn;
   }
 
-  /** Throws a CodexError where the turn has failed. */
+  /** Throws a CodexError if the turn has failed. */
   read(method: string, params: Fields, emit: Emit<Event>): void {
     if (this.state !== "open") return;
     this.#emit = emit;
@@ -171,7 +171,7 @@ export class AnswerReader {
     const isComplete = turn?.status === "completed";
     const stop = isComplete ? "end" : stopIn(error);
     if (stop === undefined) throw new CodexError({ type: "turn-failed", error });
-    // Codex drops what it does not know, refusals of the model among it.
+    // Codex drops unknown items, among them refusals of the model.
     if (isComplete && !this.#hasContent) throw new CodexError({ type: "no-content" });
     this.#start();
     this.#emit({ type: "turn-end", choice: 0, stop });

@@ -5,23 +5,23 @@ import type { Failure } from "../retry.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-export type BufferOptions = {
-  /** Called once, in place of any event: the attempt failed before its first. */
+type BufferOptions = {
+  /** Called once if the attempt fails before its first event. */
   readonly onFailure: (failure: Failure) => void;
-  /** The reader stopped before the end. */
+  /** Called if the reader stops before the end. */
   readonly onStop: () => void;
   /** Bytes that may wait for a paused reader. */
   readonly limit?: number;
 };
 
 const LIMIT = 4 * 1024 * 1024;
-/** What an event weighs beside its text, in bytes. */
+/** Size of an event without its text, in bytes. */
 const EVENT_BYTES = 64;
 
 /**
  * Buffers the events of one attempt. All threads of a process share one pipe, so
- * a slow reader cannot slow its own thread alone: what comes while it is paused
- * waits here, and the writer has to stop once `isFull`.
+ * a slow reader cannot slow its own thread alone: events wait here while the reader
+ * is paused, and the writer has to stop once `isFull`.
  */
 export class BufferedSink implements Flow {
   readonly #sink: Sink<Event>;
@@ -33,9 +33,9 @@ export class BufferedSink implements Flow {
   #scheduled = false;
   #ended = false;
   #closed = false;
-  /** Whether there was any event. */
+  /** There was an event. */
   started = false;
-  /** Whether the reader stopped before the end. */
+  /** The reader stopped before the end. */
   stopped = false;
 
   constructor(sink: Sink<Event>, options: BufferOptions) {
@@ -60,7 +60,7 @@ export class BufferedSink implements Flow {
     this.#schedule();
   }
 
-  /** Ends in failure: before the first event as a failed attempt, then as the last event. */
+  /** Ends with a failure: before the first event as a failed attempt, later as the last event. */
   fail(failure: Failure): void {
     if (this.started) this.emit({ type: "turn-fail", fault: failure.fault });
     else this.#failure ??= failure;
@@ -93,20 +93,20 @@ export class BufferedSink implements Flow {
 
   #write(): void {
     this.#scheduled = false;
-    if (this.#isHeld()) return;
+    if (this.#paused || this.#closed) return;
     const events = this.#buffer;
     this.#buffer = [];
     this.#bytes = 0;
     for (const event of events) this.#sink.each(event);
     if (events.length > 0) this.#sink.flush();
     // The flush may have paused or stopped the reader.
-    if (!this.#ended || this.#isHeld()) return;
+    if (this.#ended) this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#paused || this.#closed) return;
     this.#closed = true;
     if (this.#failure === undefined) this.#sink.end();
     else this.#options.onFailure(this.#failure);
-  }
-
-  #isHeld(): boolean {
-    return this.#paused || this.#closed;
   }
 }

@@ -27,15 +27,15 @@ export type CodexOptions = {
   readonly home: string;
   readonly processes: number;
   readonly turnsPerProcess: number;
-  /** How many turns may wait for a process. */
+  /** Most turns that wait for a process. */
   readonly queue: number;
   readonly provider: Provider;
   readonly models: readonly string[];
-  /** Milliseconds: of one request to a process, and of silence in mid-answer. */
+  /** Milliseconds: the longest request to a process, and the longest silence in mid-answer. */
   readonly timeouts: { readonly connect: number; readonly idle: number };
-  /** How long a thread may wait for the results of its calls, in milliseconds; 0: not at all. */
+  /** Longest wait of a thread for the results of its calls, in milliseconds; 0: threads do not wait. */
   readonly parkMs: number;
-  /** How many threads may wait so. */
+  /** Most threads that wait for results. */
   readonly parked: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ const RETRIES = 2;
 /** Shorter keys would be found in ordinary words. */
 const MIN_SECRET = 4;
 
-/** What the turns of one upstream share. */
+/** Shared by all turns of one upstream. */
 type Shared = {
   readonly options: CodexOptions;
   readonly codex: CodexContext;
@@ -63,16 +63,21 @@ type Asked = Pick<OpenOptions, "retry" | "tenant" | "watch" | "onMessage"> & {
   readonly request: CodexRequest;
 };
 
-/** The models that Codex can reach, by way of its app-server. */
+/** The models that Codex can reach, by its app-server. */
 export function codexUpstream(options: CodexOptions): Upstream {
-  const { profile, provider, home, environment } = options;
+  const { profile, provider, home, environment, clock } = options;
   const shared = share(options);
-  const { pool } = shared;
+  const { pool, parked, threads } = shared;
+  const close = async (): Promise<void> => {
+    parked.clear();
+    await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
+    await Promise.all(pool.workers.map((worker) => worker.close()));
+  };
   let closing: Promise<void> | undefined;
   return {
     name: options.name,
     profile,
-    // It takes and gives the items of that dialect, and blames its fields.
+    // Codex takes and gives the items of this dialect, and its errors name the dialect's fields.
     traits: standIns.codex.traits,
     prepare(turn, { model, profile: modelProfile }) {
       const request = writeCodexRequest(turn, model, modelProfile);
@@ -92,18 +97,12 @@ export function codexUpstream(options: CodexOptions): Upstream {
       // One process is enough to serve.
       return troubles.includes(undefined) ? undefined : troubles[0];
     },
-    close: () => (closing ??= closed(shared)),
+    close: () => (closing ??= close()),
   };
 }
 
-async function closed({ options: { clock }, pool, parked, threads }: Shared): Promise<void> {
-  parked.clear();
-  await until(clock, () => threads.size === 0, clock.now() + CLOSE_MS);
-  await Promise.all(pool.workers.map((worker) => worker.close()));
-}
-
 function share(options: CodexOptions): Shared {
-  const { name, home, provider, clock } = options;
+  const { name, home, provider, clock, timeouts, notice = () => {} } = options;
   const { apiKey = "", baseUrl: origin = "" } = provider;
   const codex: CodexContext = {
     name,
@@ -114,52 +113,45 @@ function share(options: CodexOptions): Shared {
       ? `Run \`CODEX_HOME=${home} codex login\`, or set \`upstreams.${name}.api_key\`.`
       : undefined,
   };
-  const parked = new ParkedThreads<Thread>({ clock, ttl: options.parkMs, limit: options.parked });
-  const pool = new Pool(openWorkers(options, codex), options);
-  return { options, codex, pool, parked, threads: new Map() };
-}
-
-function openWorkers(options: CodexOptions, codex: CodexContext): readonly Worker[] {
-  const { clock, timeouts, notice = () => {} } = options;
   // One after the other: two processes that find a new home at once both initialize it, and one fails.
   let previous: Promise<unknown> = Promise.resolve();
   const start = (onExit: () => void): Promise<AppServer> => {
     const settings = { ...options, timeout: timeouts.connect, notice };
     const started = previous.then(() => startServer(settings, onExit));
-    previous = started.catch(() => {}); // Reported to the worker that started it.
+    previous = started.catch(() => {}); // The worker that started it reports the error.
     return started;
   };
-  return Array.from({ length: options.processes }, () => new Worker(start, clock, codex));
+  const workers = Array.from({ length: options.processes }, () => new Worker(start, clock, codex));
+  const parked = new ParkedThreads<Thread>({ clock, ttl: options.parkMs, limit: options.parked });
+  return { options, codex, pool: new Pool(workers, options), parked, threads: new Map() };
 }
 
-/** A thread that waits for the results in a request. */
-type Parked = Continuation & { readonly thread: Thread };
+/** A parked thread and the request that continues it. */
+type Parked = { readonly thread: Thread; readonly continuation: Continuation };
 
-function takeParked({ parked }: Shared, { tenant, request }: Asked): Parked | undefined {
-  const continuation = parked.size === 0 ? undefined : continuationOf(tenant, request);
-  const thread = continuation && parked.take(continuation.key);
-  return thread && continuation && { ...continuation, thread };
-}
-
-/** One turn. Its first attempt may go on in a parked thread; any other has a fresh one. */
+/** One turn. Its first attempt may continue a parked thread; any other starts a new one. */
 class CodexTurn extends Retries {
   readonly #shared: Shared;
   readonly #asked: Asked;
   #parked: Parked | undefined;
 
   constructor(shared: Shared, asked: Asked, sink: Sink<Event>) {
-    const { clock, random } = shared.options;
-    const parked = takeParked(shared, asked);
-    // The fresh thread after a parked one is not counted as a retry.
-    const retries = (asked.retry ? RETRIES : 0) + (parked === undefined ? 0 : 1);
+    const { options, parked } = shared;
+    const { clock, random } = options;
+    const continuation =
+      parked.size === 0 ? undefined : continuationOf(asked.tenant, asked.request);
+    const thread = continuation && parked.take(continuation.key);
+    // The new thread after a parked one is not counted as a retry.
+    const retries = (asked.retry ? RETRIES : 0) + (thread === undefined ? 0 : 1);
     super(sink, { retries, clock, random, watch: asked.watch });
     this.#shared = shared;
     this.#asked = asked;
-    this.#parked = parked;
+    this.#parked = thread && continuation && { thread, continuation };
   }
 
   protected attempt(): Flow {
     const { codex, pool, threads } = this.#shared;
+    const { request } = this.#asked;
     const parked = this.#parked;
     this.#parked = undefined;
     let thread = parked?.thread;
@@ -173,11 +165,10 @@ class CodexTurn extends Retries {
     });
     const start = async ({ worker, leave }: TurnSlot): Promise<void> => {
       try {
-        if (parked && (await parked.thread.proceed(parked, this.#asked.request, out, leave)))
-          return;
+        if (await parked?.thread.proceed(parked.continuation, request, out, leave)) return;
         const server = out.stopped ? undefined : await worker.server();
         if (server === undefined || out.stopped) return leave();
-        thread = newThread(this.#shared, server, this.#asked);
+        thread = this.#newThread(server);
         threads.set(thread, worker);
         await thread.answer(out, leave);
       } catch (error) {
@@ -192,24 +183,22 @@ class CodexTurn extends Retries {
     }
     return out;
   }
-}
 
-function newThread(
-  { options, codex, parked, threads }: Shared,
-  { rpc }: AppServer,
-  { request, tenant, onMessage }: Asked,
-): Thread {
-  return new Thread({
-    rpc,
-    request,
-    onMessage,
-    codex,
-    clock: options.clock,
-    idle: options.timeouts.idle,
-    park: (thread, output) => parked.park(threadKey(tenant, thread.request, output), thread),
-    onEnd(thread) {
-      parked.remove(thread);
-      threads.delete(thread);
-    },
-  });
+  #newThread({ rpc }: AppServer): Thread {
+    const { options, codex, parked, threads } = this.#shared;
+    const { request, tenant, onMessage } = this.#asked;
+    return new Thread({
+      rpc,
+      request,
+      onMessage,
+      codex,
+      clock: options.clock,
+      idle: options.timeouts.idle,
+      park: (thread, output) => parked.park(threadKey(tenant, thread.request, output), thread),
+      onEnd(thread) {
+        parked.remove(thread);
+        threads.delete(thread);
+      },
+    });
+  }
 }

@@ -6,17 +6,17 @@ import type { Clock } from "../../turn/clock.ts";
 import type { ModelCall, ModelOutput } from "./answer-reader.ts";
 import type { CodexRequest } from "./request.ts";
 
-/** A request that brings the results which a parked thread waits for. */
+/** A request with the results that a parked thread waits for. */
 export type Continuation = {
-  /** The key under which that thread is parked. */
+  /** The key of the parked thread. */
   readonly key: string;
-  /** The `contentItems` of each call, in the order of the calls: clients may have been given other ids. */
+  /** The `contentItems` of each call, in the order of the calls: clients may have other ids. */
   readonly results: readonly (readonly Fields[])[];
-  /** What the user adds to the results: the input of one `turn/steer` for each message. */
+  /** The user's messages after the results: the input of one `turn/steer` for each. */
   readonly more: readonly (readonly Fields[])[];
 };
 
-/** The key of a tenant's thread that was given the request and has put this out. */
+/** The key of a tenant's thread, by the request that it answered and its output. */
 export const threadKey = (tenant: string, request: CodexRequest, output: ModelOutput): string =>
   hashOf(tenant, request, { before: withoutReasoning(request.items), output });
 
@@ -53,8 +53,8 @@ export function continuationOf(tenant: string, request: CodexRequest): Continuat
 }
 
 /**
- * Whether Codex will ask us for the results of all of these calls. It answers
- * calls of unknown tools and with arguments that are not JSON by itself.
+ * True if Codex will ask for the results of all of these calls. It answers
+ * calls of unknown tools and calls with arguments that are not JSON itself.
  */
 export function awaitsResults({ calls }: ModelOutput, { thread }: CodexRequest): boolean {
   const tools = listOf(thread.dynamicTools) ?? [];
@@ -97,8 +97,8 @@ const messageText = (item: Fields | undefined): string =>
   (listOf(item?.content) ?? []).map((part) => filledText(fieldsOf(part)?.text) ?? "").join("");
 
 /**
- * The output of a result as the response to `item/tool/call`; undefined where an
- * image is not in high detail, because there Codex sends every image so.
+ * The output of a result as the response to `item/tool/call`; undefined if an
+ * image is not in high detail, because Codex sends every image of a response so.
  */
 function contentItems(output: unknown): Fields[] | undefined {
   if (typeof output === "string") return [{ type: "inputText", text: output }];
@@ -124,21 +124,20 @@ function steerInput(item: Fields): readonly Fields[] | undefined {
   });
 }
 
-type Releasable = { release(): void };
 type Entry = { readonly key: string; readonly cancelTimer: () => void };
 
 type ParkedOptions = {
   readonly clock: Clock;
-  /** How long a thread may wait for results, in milliseconds. */
+  /** Longest wait of a thread, in milliseconds. */
   readonly ttl: number;
-  /** How many threads may wait; beyond it the oldest is released. */
+  /** Most waiting threads; beyond it the oldest is released. */
   readonly limit: number;
 };
 
 /** Threads that wait for the results of their calls, by the key of their conversation. */
-export class ParkedThreads<T extends Releasable> {
+export class ParkedThreads<T extends { release(): void }> {
   readonly #options: ParkedOptions;
-  /** Oldest first. Two conversations may be the same, and have the same key. */
+  /** Oldest first. Equal conversations have the same key. */
   readonly #entries = new Map<T, Entry>();
 
   constructor(options: ParkedOptions) {
@@ -149,7 +148,7 @@ export class ParkedThreads<T extends Releasable> {
     return this.#entries.size;
   }
 
-  /** False: no thread may wait. */
+  /** Returns false if no thread may wait. */
   park(key: string, thread: T): boolean {
     const { clock, ttl, limit } = this.#options;
     if (ttl === 0 || limit === 0) return false;

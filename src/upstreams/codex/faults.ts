@@ -8,14 +8,13 @@ import type { Failure } from "../retry.ts";
 import { OVERLOADED } from "./rpc.ts";
 import { OLDEST_VERSION } from "./home.ts";
 
-/** The upstream as its errors name it. */
 export type CodexContext = Failing & {
   readonly home: string;
-  /** How to sign in; none where it has a key or an address of its own. */
+  /** Instructions to sign in; undefined with a key or another address. */
   readonly signIn?: string | undefined;
 };
 
-/** The fault, what the upstream did (after its name), and OpenAI's code where clients look for one. */
+/** The fault, the deed of the upstream (after its name), and OpenAI's code if it has one. */
 type Row = readonly [code: keyof typeof remedies, did: string, openai?: string];
 
 const remedies = {
@@ -59,7 +58,7 @@ const stops: ReadonlyMap<string, "length" | "filter"> = new Map([
 export const stopIn = (error: Fields | undefined): "length" | "filter" | undefined =>
   stops.get(INCOMPLETE.exec(filledText(error?.message) ?? "")?.[1] ?? "");
 
-/** How errors of Codex itself begin; those of its model come as the model's own text. */
+/** The beginning of Codex's own errors; errors of its model have the model's text. */
 const OWN_ERROR = /^(?:fatal error|internal error)/i;
 
 /** The fault of a turn that failed, from the `error` of its `turn/completed`. */
@@ -86,7 +85,7 @@ function turnFault(error: Fields | undefined, codex: CodexContext): Fault {
 const wrongSignIn = (signIn: string): Fault =>
   new Fault("upstream.auth", `Codex's sign-in was not accepted. ${signIn}`);
 
-/** Removes what Codex adds for its own users: the status, and the address, which clients must not see. */
+/** Removes the status and the address that Codex adds for its users. Clients must not see the address. */
 const withoutSuffixes = (message: string): string =>
   message
     .replace(/^unexpected status \d{3}[^:]*: /, "")
@@ -133,42 +132,23 @@ function bodyIn(message: string): string | undefined {
   return isFields(jsonOf(text)) ? text : undefined;
 }
 
-/** The status as Codex tells it; a refusal's own words may speak of others. */
+/** The status at the beginning of Codex's message; the text of a refusal may contain others. */
 const statusIn = (message: string): number | undefined => {
   const [, status] =
     /^(?:unexpected status|exceeded retry limit, last status:) ([45]\d\d)\b/.exec(message) ?? [];
   return status === undefined ? undefined : Number(status);
 };
 
-/** Why Codex did not do what was asked of it; `faults.ts` has what each means to a client. */
-export type Cause =
-  // The process cannot be started.
-  | { readonly type: "no-command"; readonly command: string }
-  | { readonly type: "foreign-home" }
-  | { readonly type: "unwritable-home"; readonly code: string }
-  | { readonly type: "too-old"; readonly version: string }
-  | { readonly type: "signed-out" }
-  | { readonly type: "not-started"; readonly file: string; readonly reason: string }
-  | { readonly type: "unstartable"; readonly error: string }
-  | { readonly type: "closing" }
-  // The process was started.
-  | { readonly type: "exited"; readonly reason: string }
-  | { readonly type: "no-reply"; readonly method: string; readonly ms: number }
-  | {
-      readonly type: "rpc";
-      readonly code: number;
-      readonly message: string;
-      readonly data?: Fields | undefined;
-    }
-  | { readonly type: "queue-full" }
-  // A turn was started.
-  | { readonly type: "turn-failed"; readonly error: Fields | undefined }
-  | { readonly type: "offline"; readonly error: Fields | undefined; readonly started: boolean }
-  | { readonly type: "no-content" }
-  | { readonly type: "silent"; readonly ms: number }
-  | { readonly type: "slow-client" };
+/** The reason why Codex did not do something; `failures` has the meaning of each. */
+export type Cause = {
+  [Type in keyof typeof failures]: { readonly type: Type } & CauseFields<(typeof failures)[Type]>;
+}[keyof typeof failures];
 
-/** What everything in this folder throws or rejects with. */
+type CauseFields<Row> = Row extends (codex: CodexContext, cause: infer Given) => Failure
+  ? Readonly<Given>
+  : never;
+
+/** The only error that code in this folder throws or rejects with. */
 export class CodexError extends Error {
   override readonly name = "CodexError";
   readonly reason: Cause;
@@ -179,35 +159,28 @@ export class CodexError extends Error {
   }
 }
 
-/** What an error means to a turn that has had no event yet. */
+/** The failure of a turn that has had no event yet. */
 export function failureOf(error: unknown, codex: CodexContext): Failure {
-  if (!(error instanceof CodexError))
-    return {
-      fault: new Fault(
-        "gateway.internal",
-        "The gateway failed on the way to Codex; its log has the reason.",
-        {},
-        error,
-      ),
-      again: false,
-    };
-  const { reason } = error;
-  const describe = failures[reason.type] as (codex: CodexContext, cause: Cause) => Failure;
-  const failure = describe(codex, reason);
+  if (!(error instanceof CodexError)) {
+    const message = "The gateway failed on the way to Codex; its log has the reason.";
+    return { fault: new Fault("gateway.internal", message, {}, error), again: false };
+  }
+  const describe = failures[error.reason.type] as (codex: CodexContext, cause: Cause) => Failure;
+  const failure = describe(codex, error.reason);
   return { ...failure, fault: shown(codex, failure.fault) };
 }
 
-/** Sending the same request again would not help. */
-const final = (code: FaultCode, message: string, detail: FaultDetail = {}): Failure => ({
-  fault: new Fault(code, message, detail),
-  again: false,
-});
-const passing = (code: FaultCode, message: string, detail: FaultDetail = {}): Failure => ({
-  fault: new Fault(code, message, detail),
-  again: true,
-});
+const failed =
+  (again: boolean) =>
+  (code: FaultCode, message: string, detail: FaultDetail = {}): Failure => ({
+    fault: new Fault(code, message, detail),
+    again,
+  });
+/** The same request would fail again. */
+const final = failed(false);
+const passing = failed(true);
 
-/** Codes of failures behind Codex that may pass by themselves. */
+/** Codes of model failures that may pass without a change. */
 const passingCodes: ReadonlySet<FaultCode> = new Set([
   "upstream.cut",
   "upstream.failed",
@@ -215,63 +188,63 @@ const passingCodes: ReadonlySet<FaultCode> = new Set([
   "upstream.unreachable",
 ]);
 
-const failures: {
-  readonly [Type in Cause["type"]]: (
-    codex: CodexContext,
-    cause: Extract<Cause, { readonly type: Type }>,
-  ) => Failure;
-} = {
-  "no-command": ({ name }, { command }) =>
+const failures = {
+  // The process cannot be started.
+  "no-command": ({ name }: CodexContext, { command }: { command: string }) =>
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
     ),
-  "foreign-home": ({ name, home }) =>
+  "foreign-home": ({ name, home }: CodexContext) =>
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` would have to replace ${home}/config.toml, which Patchbay did not write. Give \`upstreams.${name}.home\` a folder of its own; a sign-in in ~/.codex is found from there.`,
     ),
-  "unwritable-home": ({ name, home }, { code }) =>
+  "unwritable-home": ({ name, home }: CodexContext, { code }: { code: string }) =>
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` cannot write to its home ${home} (${code}). Make that a folder it may write to, or name another in \`upstreams.${name}.home\`.`,
     ),
-  "too-old": ({ name }, { version }) =>
+  "too-old": ({ name }: CodexContext, { version }: { version: string }) =>
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` runs Codex ${version || "of an unknown version"}; it must be ${OLDEST_VERSION.join(".")} or newer. Update it: npm install -g @openai/codex.`,
     ),
-  "signed-out": ({ signIn }) =>
+  "signed-out": ({ signIn }: CodexContext) =>
     final("upstream.auth", `Codex is not signed in. ${signIn ?? ""}`.trim()),
-  "not-started": ({ name, home }, { file, reason }) =>
+  "not-started": (
+    { name, home }: CodexContext,
+    { file, reason }: { file: string; reason: string },
+  ) =>
     passing(
       "upstream.unreachable",
       `The Codex process of upstream \`${name}\` did not start (${reason}); run \`CODEX_HOME=${home} ${file} app-server\` by hand to see why.`,
     ),
-  unstartable: (_, { error }) =>
+  unstartable: (_: CodexContext, { error }: { error: string }) =>
     passing(
       "upstream.unreachable",
       "The upstream could not start Codex; the gateway's log says why.",
-      {
-        log: { error },
-      },
+      { log: { error } },
     ),
   closing: () => final("gateway.stopping", "The upstream is being closed; try again."),
   // Another process is started at once, so there is nothing to wait for.
-  exited: ({ name }, { reason }) => ({
+  exited: ({ name }: CodexContext, { reason }: { reason: string }) => ({
     ...passing(
       "upstream.cut",
       `The Codex process of upstream \`${name}\` ended (${reason}) before the answer was over; send the request again.`,
     ),
     after: 0,
   }),
-  "no-reply": (_, { method, ms }) =>
+  "no-reply": (_: CodexContext, { method, ms }: { method: string; ms: number }) =>
     final(
       "upstream.headers_timeout",
       `The upstream did not answer \`${method}\` within ${Math.round(ms / 1000)} s; try again.`,
       { log: { method } },
     ),
-  rpc: (codex, { code, message, data }) => {
+  rpc: (
+    codex: CodexContext,
+    { code, message, data }: { code: number; message: string; data?: Fields | undefined },
+  ) => {
     const { name } = codex;
     if (code === OVERLOADED)
       return final("upstream.overloaded", `Upstream \`${name}\` is overloaded; try again.`, {
@@ -285,19 +258,22 @@ const failures: {
     const error = { message: message.slice(0, 1000), codexErrorInfo: "badRequest" };
     return { fault: turnFault(error, codex), again: false };
   },
-  "queue-full": ({ name }) =>
+  "queue-full": ({ name }: CodexContext) =>
     final(
       "upstream.overloaded",
       `Upstream \`${name}\` has as many turns as it can take, and as many waiting as may wait; try again, or raise \`processes\`, \`seats\` or \`queue\`.`,
       { retryAfter: "5" },
     ),
-  "turn-failed": (codex, { error }) => {
+  "turn-failed": (codex: CodexContext, { error }: { error: Fields | undefined }) => {
     const fault = turnFault(error, codex);
-    // A failure that says when to come back is left to the client, who is told that.
+    // If the failure has a time for the next attempt, the client receives that time.
     const again = passingCodes.has(fault.code) && fault.detail.retryAfter === undefined;
     return { fault, again };
   },
-  offline: ({ name }, { error, started }) => {
+  offline: (
+    { name }: CodexContext,
+    { error, started }: { error: Fields | undefined; started: boolean },
+  ) => {
     const details = filledText(error?.additionalDetails)?.slice(0, 2000);
     const did = started ? "lost its model in mid-answer" : "cannot reach its model";
     return passing(
@@ -305,17 +281,17 @@ const failures: {
       `Upstream \`${name}\` ${did}${details === undefined ? "" : ` (${details})`}. Check its \`base_url\` and the network.`,
     );
   },
-  "no-content": ({ name }) =>
+  "no-content": ({ name }: CodexContext) =>
     final(
       "upstream.empty",
       `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell. Try again, or ask otherwise.`,
     ),
-  silent: ({ name }, { ms }) =>
+  silent: ({ name }: CodexContext, { ms }: { ms: number }) =>
     final(
       "upstream.idle_timeout",
       `Upstream \`${name}\` said nothing for ${Math.round(ms / 1000)} s. Try again, or raise \`timeouts.idle\`.`,
     ),
-  "slow-client": ({ name }) =>
+  "slow-client": ({ name }: CodexContext) =>
     final(
       "client.slow",
       `The answer was read so slowly that too much of it was waiting, and upstream \`${name}\` cannot be slowed down; read faster, or ask for less.`,

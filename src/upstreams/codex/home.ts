@@ -13,7 +13,7 @@ import { fieldsIn, fieldsOf, filledText, listOf, numberOf } from "../../dialects
 import { foreignProblem, makeFolder } from "../folder.ts";
 import { CodexError } from "./faults.ts";
 
-/** The models in this Codex's own catalog that it shows to users; none where it cannot list them. */
+/** The models in this Codex's own catalog that it shows to users; none if it cannot list them. */
 export function bundledModels(
   file: string,
   environment: Readonly<Record<string, string>>,
@@ -41,8 +41,8 @@ const readModels = (text: string): readonly string[] =>
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Writes our configuration and model catalog into the process's CODEX_HOME and,
- * where Codex is used with a sign-in, links the one that the user has.
+ * Writes our configuration and model catalog into the process's CODEX_HOME, and
+ * links the user's sign-in if Codex needs one.
  */
 export function prepareHome(home: string, provider: Provider, env: Environment): void {
   const config = join(home, "config.toml");
@@ -63,7 +63,7 @@ export function prepareHome(home: string, provider: Provider, env: Environment):
   }
 }
 
-/** To open a pipe would wait for its writer. */
+/** Opening a pipe would wait for its writer. */
 const isOurs = (config: string): boolean =>
   statSync(config).isFile() && readFileSync(config, "utf8").startsWith(WRITTEN);
 
@@ -87,12 +87,10 @@ function linkLogin(home: string, env: Environment): void {
     // Not a copy: Codex renews the sign-in, which makes the other one invalid.
     symlinkSync(login, link);
   } catch (error) {
-    // There is one, or another process has just made it.
+    // The link exists; another process may have made it.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
-
-/** What a Codex process is started with: configuration, catalog, arguments, environment. */
 
 /** The endpoint that Codex itself asks. */
 export type Provider = {
@@ -105,7 +103,7 @@ export type Provider = {
 /** The oldest Codex that asks for the results of several calls at once. */
 export const OLDEST_VERSION = [0, 164] as const;
 
-/** The environment variable with the key, so that no file has it. */
+/** The environment variable with the key, which no file contains. */
 const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
 const OPENAI = "https://api.openai.com/v1";
 const HUGE = 1_000_000_000;
@@ -114,7 +112,7 @@ const HUGE = 1_000_000_000;
 export const needsLogin = ({ baseUrl, apiKey }: Provider): boolean =>
   baseUrl === undefined && apiKey === undefined;
 
-/** The first words of a configuration file that we wrote. */
+/** The first words of our configuration file. */
 const WRITTEN = "# Written by Patchbay";
 
 /** Turns off whatever Codex adds to a request: tools, prompts, web search, compaction. */

@@ -63,9 +63,7 @@ export function writeCodexRequest(
   requireMatch(turn);
   const { model, effort } = readModel(name);
   const { items, base } = writeHistory(turn, decisions);
-  const tools = dynamicTools(turn, (reason) =>
-    decisions.push({ path: "tools", action: "changed", reason }),
-  );
+  const tools = dynamicTools(turn, decisions);
   const developer =
     turn.toolChoice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
   if (developer !== undefined) decisions.push(requiredInWords);
@@ -94,15 +92,15 @@ export function writeCodexRequest(
 }
 
 /**
- * Results of which none belongs to a call are a conversation that was lost on
- * the way: without it the model would answer something else.
+ * Refuses results of which none belongs to a call: the conversation was lost, and
+ * the model would answer something else.
  */
 function requireMatch(turn: Turn<UpstreamName>): void {
   const sent = listOf(turn.body[turn.traits.conversation]) ?? [];
   const results = sent.map(fieldsOf).map((item) => (isResult(item) ? item : undefined));
   const at = results.findIndex((item) => item !== undefined);
   if (at < 0) return;
-  // A call that nobody answered has a result by now too, so only what was sent can say.
+  // The turn has a result for each call by now, so only the body shows the client's results.
   const calls = turn.items.filter((item) => item.type === "call");
   const ids = new Set(calls.flatMap(({ id, itemId }) => [id, itemId ?? id]));
   const answers = (item: Fields | undefined): boolean =>
@@ -294,7 +292,7 @@ export function buildDynamicTools(
     .filter((tool) => forced === undefined || tool.name === forced);
 }
 
-/** Chat keeps the function in a field of its own; Responses does not. */
+/** Chat has a field for the function; Responses has its fields in the definition. */
 function readFunction(definition: unknown): DynamicTool | undefined {
   const outer = fieldsOf(definition);
   const inner = fieldsOf(outer?.function) ?? outer;
@@ -302,31 +300,28 @@ function readFunction(definition: unknown): DynamicTool | undefined {
   if (inner === undefined || type !== "function") return undefined;
   const name = filledText(inner.name);
   if (name === undefined) return undefined;
-  return dynamicTool(name, filledText(inner.description), inner.parameters);
+  const description = filledText(inner.description) ?? "";
+  return {
+    type: "function",
+    name,
+    description,
+    inputSchema: fieldsOf(inner.parameters) ?? anyObject,
+  };
 }
 
-const dynamicTool = (
-  name: string,
-  description: string | undefined,
-  schema: unknown,
-): DynamicTool => ({
-  type: "function",
-  name,
-  description: description ?? "",
-  inputSchema: fieldsOf(schema) ?? anyObject,
-});
-
-/** The tools of a planned turn, which are all functions. `onLoss` is called for schemas that Codex cannot read. */
+/** The tools of a planned turn, which are all functions. */
 function dynamicTools(
   { tools, toolChoice }: Turn<UpstreamName>,
-  onLoss: (reason: string) => void,
+  decisions: Decision[],
 ): DynamicTool[] {
   if (toolChoice?.type === "none") return [];
-  return tools.filter(isFunction).map(({ name, description, schema }) => {
-    if (isReadable(schema)) return dynamicTool(name, description, schema);
-    onLoss(`the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`);
-    return dynamicTool(name, description, anyObject);
+  const functions = tools.filter(isFunction).map(({ name, description, schema }) => {
+    if (isReadable(schema)) return { name, description, type: "function", parameters: schema };
+    const reason = `the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`;
+    decisions.push({ path: "tools", action: "changed", reason });
+    return { name, description, type: "function" };
   });
+  return buildDynamicTools(functions);
 }
 
 /** The deepest schema that Codex's JSON parser reads within a message; to a deeper one it does not reply. */

@@ -6,12 +6,18 @@ import { Rpc, type Listener, type Unexpected } from "./rpc.ts";
 
 type Sent = { readonly id: number; readonly method: string };
 
+const messagesIn = (lines: string): readonly Sent[] =>
+  lines
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Sent);
+
 function open(limit = 8) {
   const clock = stillClock();
   const sent: Sent[] = [];
   const unexpected: Unexpected[] = [];
   const rpc = new Rpc({
-    send: (line) => void sent.push(JSON.parse(line) as Sent),
+    send: (lines) => void sent.push(...messagesIn(lines)),
     clock,
     timeout: 1_000,
     limit,
@@ -43,17 +49,11 @@ describe("requests to the app-server", () => {
     expect(await both).toEqual([{ of: "a" }, { of: "b" }]);
   });
 
-  it("have no half characters in them, which the other side cannot read", () => {
-    const lines: string[] = [];
-    const rpc = new Rpc({
-      send: (line) => void lines.push(line),
-      clock: stillClock(),
-      timeout: 1_000,
-      limit: 8,
-      onUnexpected: () => {},
-    });
+  it("have no half characters in them, which the other side cannot read", async () => {
+    const { rpc, sent } = open();
     rpc.respond(7, { "\ud83dkey": "cut \ud83d", whole: "😀 \\ud83d \u0000" });
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    await settled();
+    expect(sent).toEqual([
       { id: 7, result: { "\ufffdkey": "cut \ufffd", whole: "😀 \\ud83d \u0000" } },
     ]);
   });
@@ -184,13 +184,14 @@ describe("what the app-server says", () => {
     expect(unexpected).toEqual(["unknown-thread", "unknown-thread"]);
   });
 
-  it("is answered where it asks, if only with a refusal", () => {
+  it("is answered where it asks, if only with a refusal", async () => {
     const { rpc, hear, sent, unexpected } = open();
     const one = listener();
     rpc.subscribe("1", one);
     hear({ id: 0, method: "item/tool/call", params: { threadId: "1" } });
     hear({ id: 1, method: "item/other", params: { threadId: "1" } });
     hear({ id: "2", method: "item/tool/call", params: { threadId: "nobody" } });
+    await settled();
     expect(one.heard).toEqual(["item/tool/call"]);
     expect((sent as unknown as Fields[]).map(({ id, error }) => [id, typeof error])).toEqual([
       [1, "object"],

@@ -6,31 +6,32 @@ import { CodexError } from "./faults.ts";
 
 export type RequestId = string | number;
 
-/** Receives what the app-server sends about one thread. */
+/** Receives the app-server's messages about one thread. */
 export type Listener = {
   onNotification(method: string, params: Fields): void;
-  /** A request of the app-server's; true: the listener responds to it. */
+  /** Receives a request of the app-server's. True: the listener responds to it. */
   onRequest(id: RequestId, method: string, params: Fields): boolean;
   onExit(error: CodexError): void;
-  /** Whether a notification need not be parsed; known are its method and, mostly, its turn. */
+  /** True if a notification need not be parsed. Its method and mostly its turn are known. */
   ignores?(method: string, turn: string | undefined): boolean;
 };
 
 export type RpcOptions = {
-  readonly send: (line: string) => void;
+  /** Receives one or more lines, each with its line end. */
+  readonly send: (lines: string) => void;
   readonly clock: Clock;
-  /** How long a request may take, in milliseconds. */
+  /** Longest time of a request, in milliseconds. */
   readonly timeout: number;
-  /** How many requests may be pending at once; others wait. */
+  /** Most pending requests; others wait. */
   readonly limit: number;
   readonly onUnexpected: (what: Unexpected) => void;
-  /** Requests time out and nothing is received at all: the process hangs. */
+  /** Called if requests time out and no line is received: the process hangs. */
   readonly onHang?: (() => void) | undefined;
-  /** A notification about no thread. */
+  /** Receives notifications about no thread. */
   readonly onNotification?: ((method: string, params: Fields) => void) | undefined;
 };
 
-/** A message that belongs to nothing here. */
+/** A message without a receiver. */
 export type Unexpected = "malformed" | "unknown-thread" | "unknown-request" | "unknown-answer";
 
 type Pending = {
@@ -39,7 +40,7 @@ type Pending = {
   readonly urgent: boolean;
   readonly resolve: (result: Fields) => void;
   readonly reject: (error: Error) => void;
-  /** How often the app-server was too busy to take it. */
+  /** Rejections by the app-server because it was busy. */
   rejections: number;
   timeoutAt: number;
 };
@@ -51,7 +52,7 @@ const MAX_REJECTIONS = 6;
 const FIRST_WAIT = 50;
 /** The app-server is known to lose single requests; two in a row without any line from it mean that it hangs. */
 const MAX_TIMEOUTS = 2;
-/** How long a message that is not urgent waits for another to share a write with. */
+/** Longest wait of a message that is not urgent for another in the same write. */
 const DELAY_MS = 100;
 /** Characters; parsing a shorter line costs no more than matching `HEAD`. */
 const LONG_LINE = 2_000;
@@ -72,7 +73,8 @@ export class Rpc {
   /** One timer for all pending requests: most are answered long before. */
   #cancelTimer: (() => void) | undefined;
   readonly #listeners = new Map<string, Listener>();
-  #unsent: string[] = [];
+  /** The next write. One write for all messages of a tick: the write costs more than the bytes. */
+  #unsent = "";
   #lastId = 0;
   /** Timeouts since the last line was received. */
   #timeouts = 0;
@@ -122,7 +124,7 @@ export class Rpc {
     else this.#notified(method, params);
   }
 
-  /** The process is gone: everything pending, and everything from now on, fails with this. */
+  /** Rejects all pending and later requests, because the process has ended. */
   fail(error: CodexError): void {
     if (this.#error !== undefined) return;
     this.#error = error;
@@ -211,15 +213,17 @@ export class Rpc {
   #send(message: Fields, urgent = true): void {
     if (this.#error !== undefined) return;
     const { clock } = this.#options;
-    this.#unsent.push(lineOf(message));
-    if (urgent) this.#flush();
-    else if (this.#unsent.length === 1) clock.at(clock.now() + DELAY_MS, () => this.#flush());
+    const isFirst = this.#unsent === "";
+    this.#unsent += `${lineOf(message)}\n`;
+    if (urgent) queueMicrotask(this.#flush);
+    else if (isFirst) clock.at(clock.now() + DELAY_MS, this.#flush);
   }
 
-  #flush(): void {
-    if (this.#error !== undefined) return;
-    for (const line of this.#unsent.splice(0)) this.#options.send(line);
-  }
+  readonly #flush = (): void => {
+    const lines = this.#unsent;
+    this.#unsent = "";
+    if (lines !== "" && this.#error === undefined) this.#options.send(lines);
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
-/** The connection to one app-server process: requests, notifications, threads. */
+/** One app-server process. */
+
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +19,7 @@ import {
 } from "./home.ts";
 import { Rpc, type Unexpected } from "./rpc.ts";
 
-/** Milliseconds to wait for a lock of Codex's; the event loop is blocked for as long. */
+/** Milliseconds to wait for a lock of Codex's, which block the event loop. */
 const LOCK_TIMEOUT = 300;
 
 const discardAll = `
@@ -62,105 +63,26 @@ type LineOptions = {
 /** Splits chunks into lines. The pieces of a line are joined once, so that the cost is linear. */
 export function lineReader({ longest, onLine, onSkipped }: LineOptions): (chunk: Buffer) => void {
   let pieces: Buffer[] = [];
-  let held = 0;
-
-  const take = (piece: Buffer): void => {
-    held += piece.length;
-    // Of a line that is too long only the length is kept.
-    if (held <= longest) pieces.push(piece);
-    else pieces = [];
-  };
-  const close = (): void => {
-    const [first] = pieces;
-    // Most lines are in one chunk and need no copy.
-    const line = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
-    const isTooLong = held > longest;
-    pieces = [];
-    held = 0;
-    if (isTooLong) return onSkipped();
-    const text = line.toString();
-    if (text.trim() !== "") onLine(text);
-  };
-
+  let length = 0;
   return (chunk) => {
-    let from = 0;
-    for (;;) {
+    for (let from = 0; from < chunk.length;) {
       const end = chunk.indexOf(NEWLINE, from);
-      if (end < 0) break;
-      take(chunk.subarray(from, end));
-      close();
+      const piece = chunk.subarray(from, end < 0 ? chunk.length : end);
+      length += piece.length;
+      const isTooLong = length > longest;
+      if (isTooLong) pieces = [];
+      else pieces.push(piece);
+      if (end < 0) return;
       from = end + 1;
+      const [first] = pieces;
+      // Most lines are in one chunk and need no copy.
+      const line = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
+      pieces = [];
+      length = 0;
+      const text = line.toString();
+      if (isTooLong) onSkipped();
+      else if (text.trim() !== "") onLine(text);
     }
-    if (from < chunk.length) take(chunk.subarray(from));
-  };
-}
-
-type ChildOptions = {
-  readonly file: string;
-  readonly arguments: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly directory: string;
-  readonly onLine: (line: string) => void;
-  /** Bytes on its standard error, or of a line that is too long to read. */
-  readonly onNoise: (bytes: number) => void;
-  /** Called once; the reason is fit for a log. */
-  readonly onExit: (reason: string) => void;
-};
-
-type Child = {
-  readonly pid: number | undefined;
-  send(line: string): void;
-  /** Ends its input, at which it exits. */
-  end(): void;
-  kill(): void;
-};
-
-/** Tool results with images are whole lines, so lines may be long. */
-const MAX_LINE = 64 * 1024 * 1024;
-
-/** A child process that reads and writes lines. */
-function openChild(options: ChildOptions): Child {
-  const child = spawn(options.file, options.arguments, {
-    cwd: options.directory,
-    env: options.environment,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  let exited = false;
-  const exit = (reason: string): void => {
-    if (exited) return;
-    exited = true;
-    // A grandchild may have inherited the pipe, and would wait for its end.
-    child.stdin.destroy();
-    options.onExit(reason);
-  };
-  child.once("error", (error: NodeJS.ErrnoException) => exit(error.code ?? "error"));
-  child.once("close", (code, signal) => exit(signal ?? `exit ${code ?? "unknown"}`));
-  // A write to a child that has just died fails too; `close` reports it.
-  child.stdin.on("error", () => {});
-  child.stdout.on(
-    "data",
-    lineReader({
-      longest: MAX_LINE,
-      onLine: options.onLine,
-      onSkipped: () => options.onNoise(MAX_LINE),
-    }),
-  );
-  child.stderr.on("data", (chunk: Buffer) => options.onNoise(chunk.length));
-  let unsent = "";
-  // One write for all messages of one tick: the write costs more than the bytes.
-  const write = (): void => {
-    const lines = unsent;
-    unsent = "";
-    if (!exited) child.stdin.write(lines);
-  };
-  return {
-    pid: child.pid,
-    send(line) {
-      if (unsent === "") queueMicrotask(write);
-      unsent += `${line}\n`;
-    },
-    end: () => void (exited || child.stdin.end()),
-    kill: () => void (exited || child.kill("SIGKILL")),
   };
 }
 
@@ -179,7 +101,7 @@ type ServerOptions = {
   readonly provider: Provider;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Of every request to the process, in milliseconds. */
+  /** Longest time of a request to the process, in milliseconds. */
   readonly timeout: number;
   readonly notice: (notice: Notice) => void;
 };
@@ -194,9 +116,11 @@ export type AppServer = {
 
 const MAX_PENDING = 64;
 const CLOSE_MS = 3_000;
+/** Bytes. Tool results with images are whole lines, so that lines may be long. */
+const MAX_LINE = 64 * 1024 * 1024;
 const RATE_LIMITS = "account/rateLimits/updated";
 
-/** Notifications that nothing here reads; the process is asked not to send them. */
+/** Notifications without a reader; the process is asked not to send them. */
 const unreadMethods = (
   "thread/started thread/status/changed thread/settings/updated thread/tokenUsage/updated " +
   "thread/closed item/completed remoteControl/status/changed configWarning"
@@ -208,42 +132,52 @@ export async function startServer(options: ServerOptions, onExit: () => void): P
   const file = findCommand(command, environment["PATH"] ?? "");
   if (file === undefined) throw new CodexError({ type: "no-command", command });
   prepareHome(home, provider, environment);
-  let initialized = false;
-  let closing = false;
+  const child = spawn(file, startArguments(provider), {
+    cwd: home,
+    env: childEnvironment(environment, home, provider),
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let state: "starting" | "ready" | "closing" | "ended" = "starting";
   const ended = Promise.withResolvers<void>();
+  const kill = (): void => void child.kill("SIGKILL");
   const rpc = new Rpc({
-    send: (line) => child.send(line),
+    send: (lines) => void child.stdin.write(lines),
     clock,
     timeout,
     limit: MAX_PENDING,
     onUnexpected: (event) => notice({ event }),
-    onHang: () => child.kill(),
+    onHang: kill,
     onNotification: rateLimitNotices(notice),
   });
-  const child = openChild({
-    file,
-    arguments: startArguments(provider),
-    environment: childEnvironment(environment, home, provider),
-    directory: home,
-    onLine: (line) => rpc.receive(line),
-    onNoise: (bytes) => notice({ event: "noise", bytes }),
-    onExit(reason) {
-      if (!closing) notice({ event: "gone", reason });
-      ended.resolve();
-      // First, so that a turn that is tried again finds another process.
-      if (initialized) onExit();
-      rpc.fail(
-        new CodexError(
-          initialized ? { type: "exited", reason } : { type: "not-started", file, reason },
-        ),
-      );
-    },
-  });
+  const onEnd = (reason: string): void => {
+    if (state === "ended") return;
+    const before = state;
+    state = "ended";
+    // A process that Codex started may have inherited the pipe, and would wait for its end.
+    child.stdin.destroy();
+    if (before !== "closing") notice({ event: "gone", reason });
+    ended.resolve();
+    // First, so that a turn that is tried again finds another process.
+    if (before !== "starting") onExit();
+    rpc.fail(
+      new CodexError(
+        before === "starting" ? { type: "not-started", file, reason } : { type: "exited", reason },
+      ),
+    );
+  };
+  child.once("error", (error: NodeJS.ErrnoException) => onEnd(error.code ?? "error"));
+  child.once("close", (code, signal) => onEnd(signal ?? `exit ${code ?? "unknown"}`));
+  // A write to a process that has just ended fails too; `close` reports it.
+  child.stdin.on("error", () => {});
+  child.stderr.on("data", ({ length }: Buffer) => notice({ event: "noise", bytes: length }));
+  const onSkipped = (): void => notice({ event: "noise", bytes: MAX_LINE });
+  const onLine = (line: string): void => rpc.receive(line);
+  child.stdout.on("data", lineReader({ longest: MAX_LINE, onLine, onSkipped }));
   try {
     await initialize(rpc, provider);
-    initialized = true;
+    state = "ready";
   } catch (error) {
-    child.kill();
+    kill();
     const isMute = error instanceof CodexError && error.reason.type === "no-reply";
     const reason = "it did not answer";
     throw isMute ? new CodexError({ type: "not-started", file, reason }) : error;
@@ -255,9 +189,9 @@ export async function startServer(options: ServerOptions, onExit: () => void): P
     pid: child.pid,
     rpc,
     async close() {
-      closing = true;
-      child.end();
-      const cancelTimer = clock.at(clock.now() + CLOSE_MS, () => child.kill());
+      if (state === "ready") state = "closing";
+      child.stdin.end();
+      const cancelTimer = clock.at(clock.now() + CLOSE_MS, kill);
       await ended.promise;
       cancelTimer();
     },

@@ -33,12 +33,14 @@ async function talk(): Promise<Talk> {
   const events: Event[] = [];
   const parked: Thread[] = [];
   const rpc = new Rpc({
-    send(line) {
-      const message = JSON.parse(line) as Message;
-      sent.push(message);
-      const { id, method } = message;
-      if (method !== undefined)
-        queueMicrotask(() => rpc.receive(JSON.stringify({ id, result: answers[method] ?? {} })));
+    send(lines) {
+      for (const line of lines.trimEnd().split("\n")) {
+        const message = JSON.parse(line) as Message;
+        sent.push(message);
+        const { id, method } = message;
+        if (method !== undefined)
+          queueMicrotask(() => rpc.receive(JSON.stringify({ id, result: answers[method] ?? {} })));
+      }
     },
     clock,
     timeout: 10_000,
@@ -96,6 +98,7 @@ describe("a thread whose model falls silent behind a call", () => {
     thread.clock.move(4_900);
     expect(refusals(thread)).toEqual([]);
     thread.clock.move(100);
+    await settled();
     expect(refusals(thread)).toEqual([1]);
     await thread.hear(broken("stream disconnected before completion: boom"));
     expect(thread.events.at(-1)).toMatchObject({
@@ -118,6 +121,7 @@ describe("a thread whose model falls silent behind a call", () => {
     thread.clock.move(6_000);
     await thread.hear(...call(2));
     thread.clock.move(6_000);
+    await settled();
     expect(refusals(thread)).toEqual([1, 2]);
     await thread.hear(...call(3), end);
     const ids = thread.events.flatMap((one) => (one.type === "call-start" ? one.id : []));

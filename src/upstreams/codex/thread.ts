@@ -10,16 +10,16 @@ import type { TurnSlot } from "./worker.ts";
 import type { CodexRequest } from "./request.ts";
 import type { Listener, RequestId, Rpc } from "./rpc.ts";
 
-export type ThreadOptions = {
+type ThreadOptions = {
   readonly rpc: Rpc;
   readonly request: CodexRequest;
   readonly codex: CodexContext;
-  /** Sees what starts the thread and what comes of it, where its first turn is recorded. */
+  /** Receives the messages of the thread if its first turn is recorded. */
   readonly onMessage?: AnswerTap["message"] | undefined;
   readonly clock: Clock;
-  /** How long it may be silent in mid-answer, in milliseconds. */
+  /** Longest silence in mid-answer, in milliseconds. */
   readonly idle: number;
-  /** Its calls wait for results. True: it is kept until it is continued or released. */
+  /** Called if its calls wait for results. True: it is kept until it is continued or released. */
   readonly park: (thread: Thread, output: ModelOutput) => boolean;
   readonly onEnd: (thread: Thread) => void;
 };
@@ -31,12 +31,12 @@ const TOOL_CALL = "item/tool/call";
 /** Milliseconds of silence in mid-answer after which its calls are refused. */
 const SUSPICIOUS_MS = 5_000;
 
-/** An ephemeral thread of Codex's: one conversation, for as long as its requests follow one another. */
+/** An ephemeral thread of Codex's: one conversation of requests that continue each other. */
 export class Thread implements Listener {
   readonly #options: ThreadOptions;
   #reader: AnswerReader;
   #out: BufferedSink | undefined;
-  /** Gives the slot of the running answer back. */
+  /** Returns the slot of the running answer. */
   #leave: Leave = () => {};
   #id: string | undefined;
   #turn: string | undefined;
@@ -52,7 +52,7 @@ export class Thread implements Listener {
   /** Results of calls that Codex has not asked for yet; a later call may have the same id. */
   readonly #results = new Map<string, readonly Fields[]>();
 
-  /** The request it answered last: all that it knows, however it was told. */
+  /** The request that it answered last, which has its whole conversation. */
   request: CodexRequest;
 
   constructor(options: ThreadOptions) {
@@ -97,8 +97,8 @@ export class Thread implements Listener {
   }
 
   /**
-   * Continues a parked thread. What the user adds to the results is sent first:
-   * Codex puts it behind them. False: it cannot go on, and nothing was emitted.
+   * Continues a parked thread. Messages after the results are sent first, and Codex
+   * puts them after the results. False: it cannot continue, and nothing was emitted.
    */
   async proceed(
     { results, more }: Continuation,
@@ -147,7 +147,7 @@ export class Thread implements Listener {
     this.#options.onMessage?.("received", { method, params });
     this.#lastReceived = this.#options.clock.now();
     try {
-      // Codex waits for its network without end, because streams are not resumed.
+      // Codex would wait for its network without end, because streams are not resumed.
       if (method === "error" && params.willRetry === true)
         throw new CodexError({
           type: "offline",
@@ -188,7 +188,7 @@ export class Thread implements Listener {
     this.#end();
   }
 
-  /** What comes after the release, and the items of other turns: those that were injected. */
+  /** Ignores messages after the release and the items of other turns, which were injected. */
   ignores(method: string, turn: string | undefined): boolean {
     return this.#released
       ? method !== TOOL_CALL
@@ -200,7 +200,7 @@ export class Thread implements Listener {
     this.release();
   }
 
-  /** Ends it, whatever it does. Where that is not urgent, its slot is free at once. */
+  /** Ends it in any state. If that is not urgent, its slot is free at once. */
   release(urgent = true): void {
     if (this.#released) return;
     this.#released = true;
@@ -210,11 +210,11 @@ export class Thread implements Listener {
   }
 
   async #close(urgent: boolean): Promise<void> {
-    await this.#starting; // Before, the ids are not known.
+    await this.#starting; // The start brings the ids.
     const { rpc } = this.#options;
     const [threadId, turnId] = [this.#id, this.#turn];
     if (threadId === undefined) return;
-    const ignore = (): void => {}; // The turn has ended already, or the process has.
+    const ignore = (): void => {}; // The turn or the process has ended already.
     if (turnId !== undefined && this.#reader.state !== "over")
       await rpc.request("turn/interrupt", { threadId, turnId }, urgent).catch(ignore);
     for (const id of this.#toolRequests.values()) rpc.respondError(id, "The turn is over.", urgent);
@@ -246,8 +246,8 @@ export class Thread implements Listener {
   }
 
   /**
-   * Codex reports that its model broke off only when all calls before that are
-   * answered. A model that is merely slow goes on, but the thread is not parked.
+   * Codex reports that its model broke off only when all earlier calls are
+   * answered. A model that is only slow continues, but the thread is not parked.
    */
   #refuseCalls(): void {
     const { rpc } = this.#options;

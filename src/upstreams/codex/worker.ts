@@ -6,13 +6,13 @@ import type { AppServer } from "./server.ts";
 /** Starts a process; `onExit` is called if it ends. */
 type Start = (onExit: () => void) => Promise<AppServer>;
 
-/** After so many failed starts in a row nobody waits for the next one. */
+/** After so many failed starts in a row, turns fail at once in place of waiting for the next. */
 const MAX_FAILURES = 4;
 const FIRST_REST = 100;
 const MAX_REST = 30_000;
 /** The longest rest after starts that succeeded, in milliseconds: turns wait for it. */
 const MAX_REST_AFTER_EXIT = 2_000;
-/** A process that ran so long did not die of how it was started. */
+/** The end of a process that ran so long has no cause in its start. */
 const STABLE_MS = 60_000;
 
 /** One process: started when it is first needed, and again when it has ended. */
@@ -27,7 +27,7 @@ export class Worker {
   #restsUntil = 0;
   #error: CodexError | undefined;
   #closed = false;
-  /** How many turns run on it. */
+  /** Running turns. */
   turns = 0;
 
   constructor(start: Start, clock: Clock, codex: CodexContext) {
@@ -36,7 +36,7 @@ export class Worker {
     this.#codex = codex;
   }
 
-  /** The running process; a new one where there is none. */
+  /** The running process, started if need be. */
   server(): Promise<AppServer> {
     if (this.#server !== undefined) return this.#server;
     const server = (this.#server = this.#begin());
@@ -44,15 +44,15 @@ export class Worker {
     return server;
   }
 
-  /** Why it cannot serve at present; a process that is not running is started to find out. */
+  /** The fault that keeps it from serving; a process that is not running is started to find out. */
   async trouble(): Promise<Fault | undefined> {
-    if (!this.#isResting() || this.#error === undefined) await this.server().catch(() => {}); // It is in `#error`.
+    if (!this.#isResting() || this.#error === undefined) await this.server().catch(() => {}); // `#error` has it.
     return this.#error === undefined ? undefined : failureOf(this.#error, this.#codex).fault;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    const server = await this.#server?.catch(() => undefined); // What never started need not be closed.
+    const server = await this.#server?.catch(() => undefined); // A failed start left no process.
     await server?.close();
   }
 
@@ -68,7 +68,9 @@ export class Worker {
       this.#startedAt = this.#clock.now();
       return server;
     } catch (error) {
-      this.#error = error instanceof CodexError ? error : unstartable(error);
+      const kind = error instanceof Error ? error.name : typeof error;
+      const unstartable = { type: "unstartable", error: kind } as const;
+      this.#error = error instanceof CodexError ? error : new CodexError(unstartable, error);
       this.#rest(MAX_REST);
       throw this.#error;
     }
@@ -78,7 +80,7 @@ export class Worker {
     return this.#clock.now() < this.#restsUntil;
   }
 
-  /** Whether the next start may succeed without an operator. */
+  /** True if the next start may succeed without an operator. */
   #mayPass(): boolean {
     return this.#failures < MAX_FAILURES && failureOf(this.#error, this.#codex).again;
   }
@@ -97,12 +99,6 @@ export class Worker {
   }
 }
 
-const unstartable = (error: unknown): CodexError =>
-  new CodexError(
-    { type: "unstartable", error: error instanceof Error ? error.name : typeof error },
-    error,
-  );
-
 /** A running turn's share of a process; `leave` gives it back, once. */
 export type TurnSlot = { readonly worker: Worker; readonly leave: () => void };
 
@@ -110,7 +106,7 @@ type Waiting = { readonly start: (slot: TurnSlot) => void };
 
 type PoolOptions = {
   readonly turnsPerProcess: number;
-  /** How many turns may wait for a slot. */
+  /** Most turns that wait for a slot. */
   readonly queue: number;
 };
 
@@ -127,8 +123,8 @@ export class Pool {
 
   /**
    * Starts a turn as soon as there is a slot; the returned function leaves the
-   * queue. A turn that goes on in a parked thread is started on that thread's
-   * process at once, however many turns that has.
+   * queue. A turn that continues a parked thread starts at once on the process of
+   * that thread, also if it has no free slot.
    */
   enter(start: (slot: TurnSlot) => void, parkedOn?: Worker): () => void {
     const worker =
