@@ -32,6 +32,7 @@ const round = (over: Partial<Round> = {}, model = "m"): Round =>
     link: linkOf(upstream, model),
     profile,
     straight: false,
+    shaped: true,
     decisions: [],
     plan: { verdicts, turn: { params: {} }, asked: { tools: [] } },
     ...over,

@@ -1,12 +1,12 @@
 import { listParams } from "../../dialects/shared/params.ts";
 import type { StoredPlan } from "../../history/log.ts";
-import { countVerdicts, type Plan, type ToolVerdict, type Verdict } from "../../tools/plan/plan.ts";
+import { countVerdicts, type ToolVerdict, type Verdict } from "../../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import type { Profile } from "../../turn/profile.ts";
 import type { CallRules, StopMode } from "../../turn/rules.ts";
 import { SHARED_LENGTH, type SharedText } from "../../turn/shared-text.ts";
-import type { Upstream } from "../../upstreams/upstream.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Round } from "./round.ts";
 import { leavesOutText } from "./rules.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
@@ -53,19 +53,10 @@ export type RuleReport = {
   readonly reason: string;
 };
 
-/** A round as its plan tells of it. */
-type Planned = {
-  /** `upstream/model`, and what its upstream is like. */
-  readonly link: { readonly name: string; readonly upstream: Pick<Upstream, "traits"> };
-  readonly profile: Profile;
-  readonly plan: Plan;
-  readonly straight: boolean;
-  readonly readsText: boolean;
-  readonly decisions: readonly Decision[];
-};
+type Planned = Omit<Round, "prepared" | "refers">;
 
 /** What is kept of a planned round: all that its report needs, and no content. */
-export type PlanRecord = Pick<Planned, "profile" | "straight" | "decisions"> & {
+export type PlanRecord = Pick<Round, "profile" | "straight" | "decisions"> & {
   /** `upstream/model`. */
   readonly upstream: string;
   readonly tools: readonly ToolVerdict[];
@@ -78,7 +69,7 @@ export const planRecord = (
   round: Planned,
   { rules, repairs = [] }: { readonly rules: CallRules; readonly repairs?: readonly Decision[] },
 ): PlanRecord => {
-  const { link, profile, plan, straight, decisions } = round;
+  const { link, profile, plan, straight, shaped, decisions } = round;
   return {
     upstream: link.name,
     profile,
@@ -86,7 +77,7 @@ export const planRecord = (
     decisions: [...boundDecisions(decisions), ...repairs],
     tools: plan.verdicts,
     parameters: listParams(plan.turn, profile, link.upstream.traits),
-    rules: listRules(rules, round),
+    rules: shaped || rules.parallel === false ? listRules(rules, round) : none,
   };
 };
 
@@ -167,7 +158,7 @@ type KnownPlan = { readonly record: PlanRecord; readonly plan: StoredPlan };
 const knownPlans = new WeakMap<readonly ToolVerdict[], KnownPlan[]>();
 const MAX_KNOWN = 8;
 const MAX_BYTES = 65_536;
-const noTools: readonly ToolVerdict[] = [];
+const none: readonly never[] = [];
 
 /**
  * A plan that is written out only where somebody asks for it. Turns with the same
@@ -176,7 +167,7 @@ const noTools: readonly ToolVerdict[] = [];
  */
 export function keptPlan(round: Planned, asked: Parameters<typeof planRecord>[1]): StoredPlan {
   const record = planRecord(round, asked);
-  const tools = record.tools.length === 0 ? noTools : record.tools;
+  const tools = record.tools.length === 0 ? none : record.tools;
   let known = knownPlans.get(tools);
   if (known === undefined) knownPlans.set(tools, (known = []));
   for (const one of known) if (isSame(one.record, record)) return one.plan;
@@ -187,29 +178,21 @@ export function keptPlan(round: Planned, asked: Parameters<typeof planRecord>[1]
   return plan;
 }
 
-/** Whether two plans for the same tools report the same. */
+/** True if two plans for the same tools have the same report. */
 function isSame(one: PlanRecord, other: PlanRecord): boolean {
-  return (
-    one.upstream === other.upstream &&
-    one.profile === other.profile &&
-    one.straight === other.straight &&
-    areSame(one.decisions, other.decisions) &&
-    areSame(one.parameters, other.parameters) &&
-    areSame(one.rules, other.rules)
-  );
-}
-
-/** Whether two lists of flat objects are the same, field by field. */
-function areSame<Entry extends object>(one: readonly Entry[], other: readonly Entry[]): boolean {
-  if (one.length !== other.length) return false;
-  for (const [at, entry] of one.entries()) {
-    const twin = other[at];
-    if (twin === undefined || !isSameEntry(entry, twin)) return false;
+  if (one.upstream !== other.upstream || one.profile !== other.profile) return false;
+  if (one.straight !== other.straight) return false;
+  for (const key of ["decisions", "parameters", "rules"] as const) {
+    const [list, twins] = [one[key], other[key]];
+    if (list.length !== twins.length) return false;
+    for (let at = 0; at < list.length; at++)
+      if (!isSameEntry(list[at] ?? {}, twins[at] ?? {})) return false;
   }
   return true;
 }
 
-function isSameEntry<Entry extends object>(one: Entry, other: Entry): boolean {
+/** True if two flat objects have the same fields. */
+function isSameEntry(one: Fields, other: Fields): boolean {
   if (one === other) return true;
   for (const key in one) if (one[key] !== other[key]) return false;
   for (const key in other) if (!(key in one)) return false;

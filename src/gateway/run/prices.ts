@@ -56,10 +56,10 @@ export function spendOf(
   prices: Prices,
   { upstream, model, usage }: Priced,
 ): { readonly name: string; readonly cost: number } | undefined {
-  const price = priceOf(prices, upstream, model);
-  if (price === undefined || usage === undefined) return undefined;
+  if (usage === undefined) return undefined;
   const name = Object.hasOwn(prices, upstream) ? upstream : model;
-  return { name, cost: costOf(usage, price) };
+  const price = ownOf(prices, name);
+  return price && { name, cost: costOf(usage, price) };
 }
 
 const MILLION = 1_000_000;

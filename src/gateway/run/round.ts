@@ -59,9 +59,12 @@ export function planRound(whole: Turn, link: Link, asking: Asking, stage = askin
     plan.identical &&
     profile.dialect === turn.dialect &&
     takesParams(turn, profile);
-  const hasTools = plan.verdicts.length > 0;
-  // A client that wants no calls wants to read what the model writes about them.
-  const readsText = hasTools && turn.toolChoice?.type !== "none" && readsCalls(rules, profile);
+  // A client that wants no calls wants to read what the model writes about them. A client that
+  // wants calls shown as text has a model that may write them so.
+  const readsText =
+    plan.verdicts.length > 0 &&
+    turn.toolChoice?.type !== "none" &&
+    (rules.textCalls ?? (profile.tools.written === true || rules.output === "obsidian-xml"));
   // A model may also call what the client did not declare.
   const shaped = readsText || mayShape(rules, turn);
   const sent = shaped && mustStream(rules) ? { ...plan.turn, stream: true } : plan.turn;
@@ -112,10 +115,6 @@ export type Asking = {
   readonly stage?: TurnStage | undefined;
   readonly chain?: Chain | undefined;
 };
-
-/** A client that wants calls shown as text has a model that may write them so. */
-const readsCalls = ({ textCalls, output }: CallRules, profile: Profile): boolean =>
-  textCalls ?? (profile.tools.written === true || output === "obsidian-xml");
 
 /**
  * A whole answer cannot be stopped in the middle, and in the chat dialect it does not show

@@ -222,9 +222,10 @@ export function selectChain(
 /** Settles when the lists of the upstreams have arrived; undefined if they are not needed for this name. */
 export function listsFor(
   name: unknown,
-  state: Models & Pick<GatewayState, "clock">,
+  state: Models & Pick<GatewayState, "clock" | "modelRoutes">,
 ): Promise<unknown> | undefined {
-  if (typeof name !== "string" || name === "" || isConfigured(name, state)) return undefined;
+  if (typeof name !== "string" || name === "" || state.modelRoutes.has(name)) return undefined;
+  if (isConfigured(name, state)) return undefined;
   return listsLearned(state.upstreams, state.clock);
 }
 

@@ -15,7 +15,6 @@ import { showUseTool } from "../../tools/text-calls/show.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
-import type { CallRules } from "../../turn/rules.ts";
 import type { Extra, Turn } from "../../turn/turn.ts";
 import { takesParam } from "../../dialects/shared/params.ts";
 import type { Round } from "./round.ts";
@@ -42,12 +41,20 @@ export function roundStages(
   isStopped: IsStopped | undefined,
 ): readonly Stage<Event, Event>[] {
   const { rules, state, report, stage } = run;
-  const { plan, readsText } = round;
+  const { plan, link, shaped, readsText } = round;
   const { params, traits } = plan.asked;
   const stages: Stage<Event, Event>[] = [];
   if (readsText) stages.push(textCalls(plan.identity, state.newId, report));
   stages.push(normalizeStream<UpstreamName>(params.n, isStopped, traits.choices));
-  if (needsEnds(rules, round)) {
+  // A rule, or the client's dialect, may need the end of each call, which some dialects leave out.
+  const { dedup: leavesOut, stopAfter, output } = rules;
+  const ruleNeedsEnds = shaped && (leavesOut || stopAfter || output === "obsidian-xml");
+  const clientNeedsEnds =
+    plan.verdicts.length > 0 &&
+    plan.asked.stream &&
+    traits.endsCalls &&
+    link.upstream.traits?.endsCalls === false;
+  if (ruleNeedsEnds || clientNeedsEnds) {
     const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
     stages.push(perChoice(() => settle<UpstreamName>({ clock: time, quietMs, report })));
   }
@@ -58,19 +65,6 @@ export function roundStages(
 
 /** Milliseconds of silence after which a stop may treat a call that looks complete as complete. */
 const QUIET_MS = 100;
-
-/**
- * True if a rule, or the client's dialect, needs the end of each call, and the upstream's dialect
- * does not send it.
- */
-function needsEnds(rules: CallRules, { plan, link, shaped }: Round): boolean {
-  const { dedup: leavesOut, stopAfter, output } = rules;
-  if (shaped && (leavesOut || stopAfter || output === "obsidian-xml")) return true;
-  if (plan.verdicts.length === 0) return false;
-  // An upstream that speaks no dialect ends each of its calls.
-  const isTold = link.upstream.traits?.endsCalls ?? true;
-  return plan.asked.stream && plan.asked.traits.endsCalls && !isTold;
-}
 
 /**
  * The gateway's rules for the calls of a turn, for each choice apart; undefined if none of them
