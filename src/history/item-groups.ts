@@ -3,14 +3,15 @@
 import { madeId } from "../turn/item-ids.ts";
 import type { StoredItem } from "./log.ts";
 
-type Row = Pick<StoredItem, "id" | "json">;
+/** One item, or several with one id. */
+export type Row = Pick<StoredItem, "id" | "json">;
 
 /** Begins the id of a row of several items. */
-const MARK = "~";
+export const GROUP_MARK = "~";
 /** JSON as it is written here has no line break, so this stands between two items and nowhere else. */
 const BETWEEN = ",\n";
 /** How many items a row has at most: a page of them is read without the others. */
-const MOST_ITEMS = 16;
+export const MOST_ITEMS = 16;
 /** Characters of JSON. For a longer item, a row of its own costs nothing beside it. */
 const LONGEST = 4 * 1024;
 
@@ -32,7 +33,7 @@ export function joinGroups(items: readonly StoredItem[]): readonly Row[] {
     else {
       known.add(key ?? "");
       const json = items.slice(at, end).map((one) => one.json);
-      rows.push({ id: MARK + key, json: json.join(BETWEEN) });
+      rows.push({ id: GROUP_MARK + key, json: json.join(BETWEEN) });
     }
     at = end;
   }
@@ -48,12 +49,9 @@ function rowKey(id: string): string | undefined {
   return made === undefined ? undefined : `${made.group}.${Math.floor(made.number / MOST_ITEMS)}`;
 }
 
-/** How many items a row has at most. */
-export const mostItemsIn = (id: string): number => (id.startsWith(MARK) ? MOST_ITEMS : 1);
-
 /** The items of a row. */
 export function splitRow({ id, json }: Row): readonly Row[] {
-  if (!id.startsWith(MARK)) return [{ id, json }];
+  if (!id.startsWith(GROUP_MARK)) return [{ id, json }];
   return json.split(BETWEEN).map((item) => ({ id: idIn(item), json: item }));
 }
 
@@ -76,7 +74,7 @@ export function itemIn(rows: ReadonlyMap<string, Row>, id: string): string | und
 
 function groupRowIds(id: string): readonly string[] {
   const key = rowKey(id);
-  return key === undefined ? [] : [MARK + key];
+  return key === undefined ? [] : [GROUP_MARK + key];
 }
 
 /** The id of an item of a group, which its JSON begins with. */

@@ -9,17 +9,19 @@ import type { Tenant } from "../turn/tenant.ts";
  */
 export type LeaseStore = {
   /** Takes a lease that is free, has ended, or is the owner's already. False: another owner has it. */
-  take(tenant: Tenant, id: string, term: LeaseTerm): Promise<boolean>;
+  take(lease: LeaseTerm): Promise<boolean>;
   /** Prolongs a lease, even after its end; `lost`: the lease is no longer the owner's. */
-  renew(tenant: Tenant, id: string, term: LeaseTerm): Promise<Renewal>;
-  isHeld(tenant: Tenant, id: string): Promise<boolean>;
+  renew(lease: LeaseTerm): Promise<Renewal>;
+  isHeld(key: LeaseKey): Promise<boolean>;
   /** Makes the owner's next renewal return `asked`. */
-  askToStop(tenant: Tenant, id: string): Promise<void>;
-  release(tenant: Tenant, id: string, owner: string): Promise<void>;
+  askToStop(key: LeaseKey): Promise<void>;
+  release(lease: LeaseKey & Lease): Promise<void>;
 };
 
+/** `id` must be storable (`isStorableId`). */
+export type LeaseKey = { readonly tenant: Tenant; readonly id: string };
 /** `owner` is random: no two leases have the same. */
-export type LeaseTerm = { readonly owner: string; readonly ms: number };
+export type LeaseTerm = LeaseKey & Lease & { readonly ms: number };
 export type Renewal = "held" | "asked" | "lost";
 
 /** The lease that a write depends on. */
@@ -42,43 +44,47 @@ export class MemoryLeases implements LeaseStore {
     this.#clock = clock;
   }
 
-  async take(tenant: Tenant, id: string, { owner, ms }: LeaseTerm): Promise<boolean> {
-    const held = this.#held.get(keyOf(tenant, id));
+  async take({ owner, ms, ...key }: LeaseTerm): Promise<boolean> {
+    const held = this.#of(key);
     const now = this.#clock.now();
     if (held !== undefined && held.owner !== owner && held.until > now) return false;
-    this.#held.set(keyOf(tenant, id), { owner, until: now + ms, asked: false });
+    this.#held.set(keyOf(key), { owner, until: now + ms, asked: false });
     return true;
   }
 
-  async renew(tenant: Tenant, id: string, { owner, ms }: LeaseTerm): Promise<Renewal> {
-    const held = this.#held.get(keyOf(tenant, id));
+  async renew({ owner, ms, ...key }: LeaseTerm): Promise<Renewal> {
+    const held = this.#of(key);
     if (held?.owner !== owner) return "lost";
     held.until = this.#clock.now() + ms;
     return held.asked ? "asked" : "held";
   }
 
-  async isHeld(tenant: Tenant, id: string): Promise<boolean> {
-    return (this.#held.get(keyOf(tenant, id))?.until ?? 0) > this.#clock.now();
+  async isHeld(key: LeaseKey): Promise<boolean> {
+    return (this.#of(key)?.until ?? 0) > this.#clock.now();
   }
 
-  async askToStop(tenant: Tenant, id: string): Promise<void> {
-    const held = this.#held.get(keyOf(tenant, id));
+  async askToStop(key: LeaseKey): Promise<void> {
+    const held = this.#of(key);
     if (held !== undefined) held.asked = true;
   }
 
-  async release(tenant: Tenant, id: string, owner: string): Promise<void> {
-    if (this.#held.get(keyOf(tenant, id))?.owner === owner) this.drop(tenant, id);
+  async release({ owner, ...key }: LeaseKey & Lease): Promise<void> {
+    if (this.#of(key)?.owner === owner) this.drop(key);
   }
 
   /** Deletes a lease, so that its owner loses it. */
-  drop(tenant: Tenant, id: string): void {
-    this.#held.delete(keyOf(tenant, id));
+  drop(key: LeaseKey): void {
+    this.#held.delete(keyOf(key));
   }
 
   /** Throws a Fault if the owner of a lease has lost it. */
   check(tenant: Tenant, { id, owner }: Lease): void {
-    if (this.#held.get(keyOf(tenant, id))?.owner !== owner) throw superseded();
+    if (this.#of({ tenant, id })?.owner !== owner) throw superseded();
+  }
+
+  #of(key: LeaseKey): Held | undefined {
+    return this.#held.get(keyOf(key));
   }
 }
 
-const keyOf = (tenant: Tenant, id: string): string => JSON.stringify([tenant, id]);
+const keyOf = ({ tenant, id }: LeaseKey): string => JSON.stringify([tenant, id]);

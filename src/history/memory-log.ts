@@ -236,7 +236,7 @@ export class MemoryLog implements Log {
 
   async drop({ tenant, kind, id }: Key): Promise<boolean> {
     if (this.#find({ tenant, kind, id }) === undefined) return false;
-    this.leases.drop(tenant, id);
+    this.leases.drop({ tenant, id });
     const others = kind === "list" ? "response" : "list";
     for (const kept of this.#tenants.get(tenant)?.byOwner.get(id) ?? [])
       if (kept.kind !== others) this.#remove(kept);

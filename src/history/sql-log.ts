@@ -1,24 +1,50 @@
-/** A log in a database. */
+/**
+ * A log in a database. A read finds entries with their sizes first, and weighs
+ * them; then it loads them in slices, between which others are served.
+ */
 
+import { append } from "../turn/append.ts";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { SWEEP_MS } from "./age-watch.ts";
-import type { LeaseStore, Renewal } from "./leases.ts";
+import { itemIn, rowIds, splitRow, type Row } from "./item-groups.ts";
+import type { LeaseStore } from "./leases.ts";
 import {
+  itemsTexts,
   PLANS_SHARE,
+  type EntryHead,
+  type FoundChain,
+  type FoundItems,
+  type FoundList,
+  type FoundPage,
+  type ItemsQuery,
   type Key,
+  type ListQuery,
   type Log,
   type NewList,
+  type PageQuery,
   type Retention,
   type SharedLimits,
+  type StoredEntry,
   type StoredItem,
   type StoredTurn,
+  type Weigh,
 } from "./log.ts";
-import { checkIds, kinds, listRecord, recordOf, type Batch, type SharedRecord } from "./records.ts";
-import type { Database } from "./sql/operations.ts";
-import { SqlReader, type Asked } from "./sql/reader.ts";
+import {
+  checkIds,
+  FIRST_ITEM,
+  HEAD,
+  LAST_ITEM,
+  listRecord,
+  recordOf,
+  sumOf,
+  type Batch,
+  type SharedRecord,
+} from "./records.ts";
+import type { Database, OperationName, QueryOf, ResultOf } from "./sql/operations.ts";
+import { SLICE_PARTS, type FindQuery, type Part, type Place, type SliceQuery } from "./sql/read.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
 
@@ -26,7 +52,7 @@ export type LogOptions = {
   readonly clock: Clock;
   readonly retention: Retention;
   readonly gatherMs?: number | undefined;
-  /** The fault of the database; undefined: it is well again. */
+  /** Receives the fault of the database when it begins, and undefined when it is over. */
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
   /** Called when a sweep begins to keep expired rows because the clock may have been set. */
   readonly onWait?: (() => void) | undefined;
@@ -34,12 +60,29 @@ export type LogOptions = {
 
 /** Stored answers end by so much later at most. */
 const GATHER_MS = 20;
-/** How long a request waits for the database. */
+/** The longest time that a request waits for the database. */
 const READ_MS = 10_000;
-/** Of what may be kept, how much is written before the next sweep. */
-const SWEEP_SHARE = 1 / 32;
+/** A sweep begins when this share of the retention has been written. */
+const SWEEP_SHARE = 1 / 48;
+/** The number of entries of a chain that one slice is taken from. */
+const ENTRIES = 256;
+/** Bytes of the parts that are found by their ids and read at once, unless one part is longer. */
+const FOUND_BYTES = 1024 * 1024;
 
-export class SqlLog extends SqlReader implements Log {
+const ITEMS = [FIRST_ITEM, LAST_ITEM] as const;
+const HEADS = [HEAD, HEAD] as const;
+
+type Range = Omit<SliceQuery, "order" | "limit" | "texts"> & {
+  readonly order?: PageQuery["order"];
+  /** The consumer may lower it between two slices. */
+  limit?: number;
+  /** Receives the bytes of each slice before it is loaded, where they were not weighed before. */
+  readonly weigh?: Weigh;
+};
+type PartText = Part & { readonly json: string };
+const fits = (part: Part): part is PartText => part.json !== null;
+
+export class SqlLog implements Log {
   readonly leases: LeaseStore;
   readonly limits: SharedLimits;
   readonly #database: Database;
@@ -48,24 +91,31 @@ export class SqlLog extends SqlReader implements Log {
   readonly #queue: WriteQueue;
   readonly #onWait: () => void;
   #waits = false;
-  #written = { bytes: 0, planBytes: 0 };
-  /** What has been counted among what is written: it is stored once. */
+  /** Bytes that were written since the last sweep. */
+  #written = 0;
+  /** Shared texts that were written: each is stored once. */
   readonly #sharedBefore = new WeakSet<SharedRecord>();
   #isSweeping = false;
   #isClosed = false;
   #cancelSweep: (() => void) | undefined;
 
   constructor(database: Database, options: LogOptions) {
-    super();
     const { clock, retention, gatherMs = GATHER_MS, onState = () => {} } = options;
-    this.limits = { spend: (spent) => database.spend(spent) };
     this.#database = database;
     this.#onWait = options.onWait ?? (() => {});
     this.#clock = clock;
     this.#retention = retention;
     const write = (batch: Batch): Promise<void> => this.#write(batch);
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
-    this.leases = this.#leases();
+    this.limits = { spend: (spent) => database.ask("spend", spent) };
+    // Leases do not wait for queued writes: a write may take longer than a lease lasts.
+    this.leases = {
+      take: (lease) => this.#ask("takeLease", lease),
+      renew: (lease) => this.#ask("renewLease", lease),
+      isHeld: (key) => this.#ask("isLeaseHeld", key),
+      askToStop: (key) => this.#ask("askToStop", key),
+      release: (lease) => this.#ask("releaseLease", lease),
+    };
   }
 
   start(): void {
@@ -78,7 +128,7 @@ export class SqlLog extends SqlReader implements Log {
     return this.#queue.fault;
   }
 
-  /** Not async: a write may wait for long, and would keep all of the turn meanwhile. */
+  /** It is not async: a write may wait for long, and would keep all of the turn meanwhile. */
   append(turn: StoredTurn): Promise<void> {
     return this.#queue.add(recordOf(turn, this.#retention.maxBytes * PLANS_SHARE));
   }
@@ -88,35 +138,156 @@ export class SqlLog extends SqlReader implements Log {
     const entries = [listRecord(list)];
     const none = { conversation: null, lease: null, usage: undefined };
     const turn = { tenant, at: this.#clock.date(), entries, ...none };
-    await this.settled(tenant);
-    await this.#bounded(() => this.#database.write({ id: crypto.randomUUID(), turns: [turn] }));
+    await this.#settled(tenant);
+    await this.#bounded(this.#database.ask("write", { id: crypto.randomUUID(), turns: [turn] }));
+  }
+
+  async head(key: Key, weigh: Weigh): Promise<EntryHead | undefined> {
+    const own = await this.#settledAsk(key, "place", key);
+    if (own === undefined) return undefined;
+    weigh(own.headBytes);
+    return this.#headOf(own);
+  }
+
+  async entry(key: Key, weigh: Weigh): Promise<StoredEntry | undefined> {
+    const own = await this.#settledAsk(key, "place", key);
+    if (own === undefined) return undefined;
+    const { seq, inputRows, answerBytes, shared: digest } = own;
+    weigh(own.headBytes + answerBytes + own.sharedBytes);
+    const { tenant } = key;
+    const [head, items, shared] = await Promise.all([
+      this.#headOf(own),
+      this.#items({ entries: [seq], places: [inputRows + 1, LAST_ITEM] }, answerBytes),
+      digest === null ? undefined : this.#ask("readShared", { tenant, digest }),
+    ]);
+    // It was deleted meanwhile.
+    if (head === undefined || items === undefined) return undefined;
+    if (digest !== null && shared === undefined) return undefined;
+    const text = shared !== undefined && { shared: { text: shared } };
+    return { ...head, items: items.flatMap(splitRow), ...text };
+  }
+
+  async input(key: Key, weigh: Weigh): Promise<readonly StoredItem[]> {
+    const own = await this.#settledAsk(key, "place", key);
+    if (own === undefined) return [];
+    const { seq, inputRows } = own;
+    const bytes = own.itemBytes - own.answerBytes;
+    weigh(bytes);
+    const rows = await this.#items({ entries: [seq], places: [FIRST_ITEM, inputRows] }, bytes);
+    return rows?.flatMap(splitRow) ?? [];
+  }
+
+  async load(key: Key, maxBytes: number, weigh: Weigh): Promise<FoundChain> {
+    const missing: FoundChain = { type: "missing", id: key.id };
+    const found = await this.#settledAsk(key, "placeChain", { ...key, maxBytes });
+    if (found === undefined) return missing;
+    const { own, chain } = found;
+    const bytes = sumOf(chain);
+    if (bytes > maxBytes) return { type: "too-large" };
+    const { parent = null } = chain.at(-1) ?? {};
+    if (parent !== null) return { type: "missing", id: parent };
+    weigh(bytes + (key.kind === "response" ? own.headBytes : 0));
+    const entries = chain.map(({ seq }) => seq).toReversed();
+    // A list may lose items at any time; a response that lost some was deleted.
+    const [last, items] = await Promise.all([
+      this.#headOf(own),
+      this.#items({ entries, places: ITEMS }, bytes, key.kind === "list"),
+    ]);
+    if (last === undefined || items === undefined) return missing;
+    return { type: "found", texts: itemsTexts(items), bytes, last };
+  }
+
+  async page(key: Key, query: PageQuery, weigh: Weigh): Promise<FoundPage> {
+    const maxBytes = Number.MAX_SAFE_INTEGER;
+    const found = await this.#settledAsk(key, "placeChain", { ...key, maxBytes });
+    if (found === undefined || (found.chain.at(-1)?.parent ?? null) !== null)
+      return { type: "missing" };
+    const { own, chain } = found;
+    const entries = chain.map(({ seq }) => seq).toReversed();
+    const [seq, place] = [own.seq, Math.min(own.inputRows, LAST_ITEM)];
+    const range: Range = { entries, places: ITEMS, to: [seq, place] };
+    const { after, order } = query;
+    if (after === undefined) return (await this.#pageFrom(range, query, weigh)) ?? none;
+    if (!isStorableId(after)) return none;
+    const ids = rowIds([after]);
+    const parts = (await this.#ask("within", { entries, ids })).filter(
+      (part) => part.entry !== seq || part.place <= place,
+    );
+    // A part of several items need not hold the one that is asked for.
+    for (const start of order === "asc" ? parts : parts.toReversed()) {
+      const page = await this.#pageFrom(range, query, weigh, start);
+      if (page !== undefined) return page;
+    }
+    return none;
+  }
+
+  async item(key: Key, item: string, weigh: Weigh): Promise<string | undefined> {
+    if (!isStorableId(item)) return undefined;
+    const own = await this.#settledAsk(key, "place", key);
+    if (own === undefined) return undefined;
+    const entries = [own.seq];
+    const [found] = await this.#ask("within", { entries, ids: [item] });
+    if (found === undefined) return undefined;
+    const { place, bytes } = found;
+    weigh(bytes);
+    return (await this.#items({ entries, places: [place, place] }, bytes))?.[0]?.json;
+  }
+
+  findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    return this.#findParts(query, weigh, "items");
+  }
+
+  findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    return this.#findParts(query, weigh, "notes");
+  }
+
+  async lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
+    const { limit, maxBytes, after: id = "", order } = query;
+    const found = await this.#settledAsk({ tenant, id }, "findLists", { ...query, tenant });
+    if (found === undefined) return { type: "missing" };
+    let bytes = 0;
+    const end = found.findIndex((one, at) => {
+      const isFull = at === limit || bytes >= maxBytes;
+      bytes += one.bytes;
+      return isFull;
+    });
+    const some = end === -1 ? found : found.slice(0, end);
+    weigh(sumOf(some));
+    const entries = some.map(({ entry }) => entry);
+    const range = { entries: order === "asc" ? entries : entries.toReversed(), places: HEADS };
+    const heads = (await this.#items(range, sumOf(some), true)) ?? [];
+    const texts = new Map(heads.map(({ entry, json }) => [entry, json]));
+    const list = some.flatMap(({ entry, id: own }) => {
+      const json = texts.get(entry);
+      return json === undefined ? [] : [{ id: own, json }];
+    });
+    return { type: "found", list, isWhole: end === -1 };
   }
 
   setHead({ tenant, id }: Key, json: string): Promise<boolean> {
-    return this.#change(tenant, id, () => this.ask("setHead", { tenant, id, json }));
+    return this.#change({ tenant, id }, "setHead", { tenant, id, json });
   }
 
   extend({ tenant, id }: Key, items: readonly StoredItem[]): Promise<boolean> {
     checkIds(items.map((item) => item.id));
-    return this.#change(tenant, id, () => this.ask("extend", { tenant, id, items }));
+    return this.#change({ tenant, id }, "extend", { tenant, id, items });
   }
 
   drop(key: Key): Promise<boolean> {
-    return this.#change(key.tenant, key.id, () => this.ask("drop", key));
+    return this.#change(key, "drop", key);
   }
 
   async dropItem({ tenant, id }: Key, item: string): Promise<boolean> {
-    if (!isStorableId(item)) return false;
-    return this.#change(tenant, id, () => this.ask("dropItem", { tenant, id, item }));
+    return isStorableId(item) && this.#change({ tenant, id }, "dropItem", { tenant, id, item });
   }
 
   async sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
-    await this.settled(tenant);
-    return this.ask("sumUsage", { tenant, start, end });
+    await this.#settled(tenant);
+    return this.#ask("sumUsage", { tenant, start, end });
   }
 
   secret(name: string, made: string): Promise<string> {
-    return this.ask("secret", { name, made });
+    return this.#ask("secret", { name, made });
   }
 
   async close(): Promise<void> {
@@ -126,78 +297,175 @@ export class SqlLog extends SqlReader implements Log {
     await this.#database.close();
   }
 
-  /** Leases do not wait for queued writes: a write may take longer than a lease lasts. */
-  #leases(): LeaseStore {
-    const on = <Found>(id: string, none: Found, ask: () => Promise<Found>): Promise<Found> =>
-      isStorableId(id) ? ask() : Promise.resolve(none);
-    return {
-      take: (tenant, id, term) =>
-        on(id, true, () => this.ask("takeLease", { tenant, id, ...term })),
-      renew: (tenant, id, term) =>
-        on<Renewal>(id, "lost", () => this.ask("renewLease", { tenant, id, ...term })),
-      isHeld: (tenant, id) => on(id, false, () => this.ask("isLeaseHeld", { tenant, id })),
-      askToStop: (tenant, id) => on(id, undefined, () => this.ask("askToStop", { tenant, id })),
-      release: (tenant, id, owner) =>
-        on(id, undefined, () => this.ask("releaseLease", { tenant, id, owner })),
-    };
+  #ask<Name extends OperationName>(name: Name, query: QueryOf<Name>): ResultOf<Name> {
+    const asking: Promise<unknown> = this.#database.ask(name, query);
+    return this.#bounded(asking) as ResultOf<Name>;
   }
 
-  protected override ask<Name extends Asked>(
+  /** Asks when the queued writes of a tenant are over. No row can have an id that is not storable. */
+  async #settledAsk<Name extends OperationName>(
+    { tenant, id }: Pick<Key, "tenant" | "id">,
     name: Name,
-    query: Parameters<Database[Name]>[0],
-  ): ReturnType<Database[Name]> {
-    const ask = this.#database[name] as (asked: typeof query) => Promise<unknown>;
-    return this.#bounded(() => ask(query)) as ReturnType<Database[Name]>;
+    query: QueryOf<Name>,
+  ): Promise<Awaited<ResultOf<Name>> | undefined> {
+    if (!isStorableId(id)) return undefined;
+    await this.#settled(tenant);
+    return this.#ask(name, query) as Awaited<ResultOf<Name>>;
   }
 
-  /** An id that no row can have is as unknown as any other, and no database is asked. */
-  async #change(tenant: Tenant, id: string, ask: () => Promise<boolean>): Promise<boolean> {
-    if (!isStorableId(id)) return false;
-    await this.settled(tenant);
-    return ask();
+  async #change<Name extends "setHead" | "extend" | "drop" | "dropItem">(
+    key: Pick<Key, "tenant" | "id">,
+    name: Name,
+    query: QueryOf<Name>,
+  ): Promise<boolean> {
+    return (await this.#settledAsk(key, name, query)) ?? false;
   }
 
-  protected override async settled(tenant: Tenant): Promise<void> {
-    await this.#bounded(async () => this.#queue.settled(tenant));
+  async #settled(tenant: Tenant): Promise<void> {
+    const settled = this.#queue.settled(tenant);
+    if (settled !== undefined) await this.#bounded(settled);
   }
 
-  async #bounded<Found>(ask: () => Promise<Found>): Promise<Found> {
+  async #bounded<Found>(asking: Promise<Found>): Promise<Found> {
     let cancel: (() => void) | undefined;
     const late = new Promise<never>((_, reject) => {
       cancel = this.#clock.at(this.#clock.now() + READ_MS, () => reject(timedOut()));
     });
     try {
-      return await Promise.race([ask(), late]);
+      return await Promise.race([asking, late]);
     } finally {
       cancel?.();
     }
   }
 
-  async #write(batch: Batch): Promise<void> {
-    await this.#database.write(batch);
-    for (const { entries } of batch.turns)
-      for (const { kind, bytes, shared } of entries) {
-        if (kind === kinds.plan) this.#written.planBytes += bytes;
-        else this.#written.bytes += bytes;
-        this.#written.bytes += this.#newBytes(shared);
+  async #headOf({ seq, id, parent, origin, headBytes }: Place): Promise<EntryHead | undefined> {
+    const row = headBytes > 0 && (await this.#items({ entries: [seq], places: HEADS }, 1))?.[0];
+    if (row === undefined) return undefined;
+    const json = row === false ? "" : row.json;
+    return { id, previous: parent ?? undefined, json, ...(origin !== null && { origin }) };
+  }
+
+  /** The parts in a range that has so many bytes; undefined if some were deleted, unless it may change. */
+  async #items(
+    range: Range,
+    bytes: number,
+    mayChange = false,
+  ): Promise<readonly PartText[] | undefined> {
+    const items: PartText[] = [];
+    let left = bytes;
+    if (bytes > 0)
+      for await (const { parts } of this.#slices(range)) {
+        append(items, parts);
+        left -= sumOf(parts);
+        if (left <= 0) break;
       }
-    const { maxBytes, maxPlanBytes } = this.#bounds();
-    const isMuch =
-      this.#written.bytes > maxBytes * SWEEP_SHARE ||
-      this.#written.planBytes > maxPlanBytes * SWEEP_SHARE;
-    if (isMuch) this.#sweepQuietly();
+    return left <= 0 || mayChange ? items : undefined;
+  }
+
+  /** Parts in their order. `isMore`: there are others after those of the slice. */
+  async *#slices(
+    range: Range,
+  ): AsyncGenerator<{ readonly parts: readonly PartText[]; readonly isMore: boolean }> {
+    const { order = "asc", weigh, ...rest } = range;
+    let { from, to } = range;
+    const inOrder = order === "asc" ? range.entries : range.entries.toReversed();
+    let at = inOrder.findIndex((entry) =>
+      order === "asc" ? entry >= (from?.[0] ?? 0) : entry <= (to?.[0] ?? Infinity),
+    );
+    while (at !== -1 && at < inOrder.length) {
+      const entries = inOrder.slice(at, at + ENTRIES);
+      const { limit = Infinity } = range;
+      const query = { ...rest, entries, order, from, to, limit };
+      if (weigh !== undefined)
+        weigh(sumOf((await this.#ask("slice", { ...query, texts: false })).filter(fits)));
+      const found = await this.#ask("slice", { ...query, texts: true });
+      const parts = found.filter(fits);
+      const isMore = found.length > parts.length;
+      yield { parts, isMore };
+      const last = parts.at(-1);
+      const isWhole = !isMore && found.length < Math.min(limit + 1, SLICE_PARTS);
+      if (last === undefined || isWhole) at += ENTRIES;
+      else if (order === "asc") from = [last.entry, last.place + 1];
+      else to = [last.entry, last.place - 1];
+    }
+  }
+
+  /** A page that begins after an item in one part; undefined if the part does not hold the item. */
+  async #pageFrom(
+    range: Range,
+    { after, limit, order }: PageQuery,
+    weigh: Weigh,
+    start?: Part,
+  ): Promise<FoundPage | undefined> {
+    const rest: Range = { ...range, order, limit, weigh };
+    let isBehind = start === undefined || start.id === after;
+    if (start !== undefined) {
+      const step = order === "asc" ? 1 : -1;
+      const edge = [start.entry, start.place + (isBehind ? step : 0)] as const;
+      Object.assign(rest, order === "asc" ? { from: edge } : { to: edge });
+    }
+    const items: StoredItem[] = [];
+    for await (const { parts, isMore } of this.#slices(rest)) {
+      const found = parts.flatMap((part) => {
+        const some = splitRow(part);
+        return order === "asc" ? some : some.toReversed();
+      });
+      if (!isBehind) {
+        const behind = 1 + found.findIndex(({ id }) => id === after);
+        if (behind === 0) return undefined;
+        found.splice(0, behind);
+        isBehind = true;
+      }
+      append(items, found);
+      if (items.length > limit || (items.length === limit && isMore))
+        return { type: "found", items: items.slice(0, limit), isWhole: false };
+      rest.limit = limit - items.length;
+    }
+    return { type: "found", items, isWhole: true };
+  }
+
+  async #findParts(
+    { tenant, ids: asked, maxBytes }: ItemsQuery,
+    weigh: Weigh,
+    of: FindQuery["of"],
+  ): Promise<FoundItems> {
+    const ids = [...new Set(asked.filter(isStorableId))];
+    const items = new Map<string, StoredItem>();
+    await this.#settled(tenant);
+    if (ids.length === 0) return { type: "found", items };
+    const query = { tenant, of, ids: rowIds(ids), texts: false };
+    const sizes = await this.#ask("findParts", query);
+    const bytes = sumOf(sizes);
+    if (bytes > maxBytes) return { type: "too-large" };
+    weigh(bytes);
+    const rows = new Map<string, Row>();
+    for (let at = 0; at < sizes.length;) {
+      let [end, size] = [at, 0];
+      do size += sizes[end++]?.bytes ?? 0;
+      while (size + (sizes[end]?.bytes ?? Infinity) <= FOUND_BYTES);
+      const some = sizes.slice(at, end).map(({ id }) => id);
+      for (const { id, json } of await this.#ask("findParts", { ...query, ids: some, texts: true }))
+        if (json !== null) rows.set(id, { id, json });
+      at = end;
+    }
+    for (const id of ids) {
+      const json = itemIn(rows, id);
+      if (json !== undefined) items.set(id, { id, json });
+    }
+    return { type: "found", items };
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    await this.#database.ask("write", batch);
+    for (const { entries } of batch.turns)
+      for (const { bytes, shared } of entries) {
+        this.#written += bytes;
+        if (shared === null || this.#sharedBefore.has(shared)) continue;
+        this.#sharedBefore.add(shared);
+        this.#written += shared.text.length;
+      }
+    if (this.#written > this.#retention.maxBytes * SWEEP_SHARE) this.#sweepQuietly();
     else this.#sweepLater();
-  }
-
-  #newBytes(shared: SharedRecord | null): number {
-    if (shared === null || this.#sharedBefore.has(shared)) return 0;
-    this.#sharedBefore.add(shared);
-    return shared.text.length;
-  }
-
-  #bounds(): { readonly maxBytes: number; readonly maxPlanBytes: number } {
-    const maxPlanBytes = this.#retention.maxBytes * PLANS_SHARE;
-    return { maxBytes: this.#retention.maxBytes - maxPlanBytes, maxPlanBytes };
   }
 
   #sweepLater(): void {
@@ -209,21 +477,23 @@ export class SqlLog extends SqlReader implements Log {
     this.#cancelSweep ??= this.#clock.at(this.#clock.now() + SWEEP_MS, sweep, "background");
   }
 
-  /** The next sweep does what fails: the database is away or full, and the next write or read says so. */
+  /** A failure is left to the next sweep: the next write or read reports the database. */
   #sweepQuietly(): void {
     this.#sweep().catch(() => {});
   }
 
-  /** In steps, between which others are served. */
+  /** Sweeps in steps, between which others are served. */
   async #sweep(): Promise<void> {
     if (this.#isSweeping || this.#isClosed) return;
     this.#isSweeping = true;
-    this.#written = { bytes: 0, planBytes: 0 };
-    const { maxAgeMs } = this.#retention;
-    const bounds = { maxAgeMs, maxUsageAgeMs: HOURS_KEPT * HOUR_MS, ...this.#bounds() };
+    this.#written = 0;
+    const { maxAgeMs, maxBytes } = this.#retention;
+    const maxPlanBytes = maxBytes * PLANS_SHARE;
+    const sizes = { maxBytes: maxBytes - maxPlanBytes, maxPlanBytes };
+    const bounds = { maxAgeMs, maxUsageAgeMs: HOURS_KEPT * HOUR_MS, ...sizes };
     try {
       for (let more = true; more && !this.#isClosed;) {
-        const swept = await this.#database.sweep(bounds);
+        const swept = await this.#database.ask("sweep", bounds);
         if (swept.waits && !this.#waits) this.#onWait();
         this.#waits = swept.waits;
         ({ more } = swept);
@@ -234,6 +504,8 @@ export class SqlLog extends SqlReader implements Log {
     }
   }
 }
+
+const none: FoundPage = { type: "unknown-after" };
 
 const timedOut = (): Fault =>
   new Fault("store.timeout", "The store did not answer in time; send the request again.");

@@ -564,7 +564,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const fresh = { tenant: "ann", id: "conv_1", json: "{}", items: [item("first")] };
       await store.create(fresh);
       const owner = "one";
-      await store.leases.take("ann", "conv_1", { owner, ms: HOUR_MS });
+      await store.leases.take({ tenant: "ann", id: "conv_1", owner, ms: HOUR_MS });
       const entry = (id: string, name: string) => ({
         id,
         owner,
@@ -586,8 +586,8 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const { store } = await opened();
       const id = "conv_1";
       await store.create({ tenant: "ann", id, json: "{}", items: [] });
-      const lease = { owner: "two", ms: HOUR_MS };
-      await store.leases.take("ann", id, lease);
+      const lease = { tenant: "ann", id, owner: "two" };
+      await store.leases.take({ ...lease, ms: HOUR_MS });
       const save = async (name: string, owner?: string): Promise<string> => {
         const entry = owner !== undefined && { conversation: { id, owner, items: [item(name)] } };
         const saving = (async () => store.append(answer(name, { ...entry })))();
@@ -598,7 +598,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       };
       const saved = await Promise.all([save("a"), save("b", "one"), save("c", "two")]);
       expect(saved).toEqual(["saved", "store.superseded", "saved"]);
-      await store.leases.release("ann", id, "two");
+      await store.leases.release(lease);
       expect(await save("d", "two")).toBe("store.superseded");
       expect(await idsHeld(store, id)).toEqual(["c"]);
       await store.close();
@@ -635,33 +635,38 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("leases an id to one owner at a time, who may write under it until another has it", async () => {
       const { store, clock } = await opened();
       const { leases } = store;
-      const term = (owner: string, ms = HOUR_MS / 2) => ({ owner, ms });
+      const term = (owner: string, tenant = "ann", ms = HOUR_MS / 2) => ({
+        tenant,
+        id: "a",
+        owner,
+        ms,
+      });
       const save = (name: string, owner: string) => {
         const turn = answer("a", { items: [item(name)], lease: { id: "a", owner } });
         return Promise.resolve().then(() => store.append(turn));
       };
       const refused = { code: "store.superseded" };
-      expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
+      expect(await leases.renew(term("one"))).toBe("lost");
       await expect(save("too soon", "one")).rejects.toMatchObject(refused);
-      expect(await leases.take("ann", "a", term("one"))).toBe(true);
-      expect(await leases.take("ann", "a", term("two"))).toBe(false);
-      expect(await leases.take("ann", "a", term("one"))).toBe(true);
-      expect(await leases.take("bob", "a", term("two"))).toBe(true);
-      await leases.askToStop("bob", "a");
-      expect(await leases.renew("bob", "a", term("two"))).toBe("asked");
-      await leases.release("ann", "a", "two");
-      expect(await leases.isHeld("ann", "a")).toBe(true);
+      expect(await leases.take(term("one"))).toBe(true);
+      expect(await leases.take(term("two"))).toBe(false);
+      expect(await leases.take(term("one"))).toBe(true);
+      expect(await leases.take(term("two", "bob"))).toBe(true);
+      await leases.askToStop({ tenant: "bob", id: "a" });
+      expect(await leases.renew(term("two", "bob"))).toBe("asked");
+      await leases.release(term("two"));
+      expect(await leases.isHeld(term("one"))).toBe(true);
       await save("first", "one");
-      expect(await leases.renew("ann", "a", term("one", 1))).toBe("held");
+      expect(await leases.renew(term("one", "ann", 1))).toBe("held");
       // A lease in a database ends by the clock of that.
       clock.move(2);
-      await expect.poll(() => leases.isHeld("ann", "a")).toBe(false);
+      await expect.poll(() => leases.isHeld(term("one"))).toBe(false);
       await save("later", "one");
       const tries = await Promise.all(
-        ["b", "c", "d", "e"].map((owner) => leases.take("ann", "a", term(owner))),
+        ["b", "c", "d", "e"].map((owner) => leases.take(term(owner))),
       );
       expect(tries.filter(Boolean)).toHaveLength(1);
-      expect(await leases.renew("ann", "a", term("one"))).toBe("lost");
+      expect(await leases.renew(term("one"))).toBe("lost");
       const late = save("too late", "one");
       const usage = store.append(turn({ answerId: "other", items: [item("other")] }));
       await expect(late).rejects.toMatchObject(refused);
@@ -682,7 +687,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       });
       for (const id of ["conv_1", "chat_1"])
         await store.create({ tenant: "ann", id, json: "{}", items: [] });
-      await store.leases.take("ann", "conv_1", { owner: "one", ms: HOUR_MS });
+      await store.leases.take({ tenant: "ann", id: "conv_1", owner: "one", ms: HOUR_MS });
       const conversation = { id: "conv_1", owner: "one", items: [item("said")] };
       await store.append(answer("a", left("a")));
       await store.append(turn({ answerId: "b", conversation, ...left("b") }));
@@ -716,7 +721,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
     it("lets nobody write under the lease of a response that was deleted", async () => {
       const { store } = await opened();
       const lease = { id: "a", owner: "one" };
-      await store.leases.take("ann", "a", { owner: "one", ms: HOUR_MS });
+      await store.leases.take({ tenant: "ann", ...lease, ms: HOUR_MS });
       await store.append(answer("a", { lease }));
       expect(await store.drop(responseKey("ann", "a"))).toBe(true);
       const late = turn({ answerId: "a", items: [item("stream:a:0")], lease });

@@ -1,5 +1,6 @@
 import { listKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
+import { isStorableId } from "../../turn/item-ids.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { leavesIds } from "./origin.ts";
 import { parseItems } from "./parse-items.ts";
@@ -26,7 +27,7 @@ type State = Pick<
 >;
 
 /** Completions are kept beside conversations, under other ids. */
-export const isConversationId = (id: string): boolean => id.startsWith("conv_");
+export const isConversationId = (id: string): boolean => id.startsWith("conv_") && isStorableId(id);
 
 /**
  * Makes the turn of a request that belongs to a conversation: its items come before the request's
@@ -77,13 +78,13 @@ async function hold(
   id: string,
 ): Promise<HeldConversation> {
   const owner = newId("lease");
-  const term = { owner, ms: LEASE_MS };
-  if (!(await leases.take(tenant, id, term))) throw locked(id);
+  const lease = { tenant, id, owner, ms: LEASE_MS };
+  if (!(await leases.take(lease))) throw locked(id);
   let cancel = (): void => {};
   const renewLater = (): void => {
     cancel = clock.at(clock.now() + LEASE_MS / 3, () => {
       // What fails is tried again by the next one; two of them may fail before the lease ends.
-      leases.renew(tenant, id, term).catch(() => {});
+      leases.renew(lease).catch(() => {});
       renewLater();
     });
   };
@@ -96,7 +97,7 @@ async function hold(
       if (isOver) return;
       isOver = true;
       cancel();
-      await leases.release(tenant, id, owner);
+      await leases.release({ tenant, id, owner });
     },
   };
 }

@@ -7,20 +7,14 @@
  * before that, and has ended.
  */
 
-import type { Tenant } from "../../turn/tenant.ts";
-import type { LeaseTerm, Renewal } from "../leases.ts";
+import type { Lease, LeaseKey, LeaseTerm, Renewal } from "../leases.ts";
 import type { Spent } from "../log.ts";
 import type { Driver, Sql } from "./sql.ts";
-
-type LeaseKey = { readonly tenant: Tenant; readonly id: string };
 
 const key = "tenant = $1 AND id = $2";
 const isCurrent = "since <= patchbay.lease_ms() AND until > patchbay.lease_ms()";
 
-export async function takeLease(
-  sql: Sql,
-  { tenant, id, owner, ms }: LeaseKey & LeaseTerm,
-): Promise<boolean> {
+export async function takeLease(sql: Sql, { tenant, id, owner, ms }: LeaseTerm): Promise<boolean> {
   const text = `INSERT INTO patchbay.leases AS held (tenant, id, owner, since, until, asked)
     VALUES ($1, $2, $3, patchbay.lease_ms(), patchbay.lease_ms() + $4, 0)
     ON CONFLICT (tenant, id) DO UPDATE SET
@@ -30,10 +24,7 @@ export async function takeLease(
   return (await sql.all(text, tenant, id, owner, Math.round(ms))).length > 0;
 }
 
-export async function renewLease(
-  sql: Sql,
-  { tenant, id, owner, ms }: LeaseKey & LeaseTerm,
-): Promise<Renewal> {
+export async function renewLease(sql: Sql, { tenant, id, owner, ms }: LeaseTerm): Promise<Renewal> {
   const text = `UPDATE patchbay.leases SET since = patchbay.lease_ms(), until = patchbay.lease_ms() + $4
     WHERE ${key} AND owner = $3 RETURNING asked`;
   const [row] = await sql.all(text, tenant, id, owner, Math.round(ms));
@@ -52,7 +43,7 @@ export async function askToStop(sql: Sql, { tenant, id }: LeaseKey): Promise<voi
 
 export async function releaseLease(
   sql: Sql,
-  { tenant, id, owner }: LeaseKey & { readonly owner: string },
+  { tenant, id, owner }: LeaseKey & Lease,
 ): Promise<void> {
   await sql.all(`DELETE FROM patchbay.leases WHERE ${key} AND owner = $3`, tenant, id, owner);
 }

@@ -13,16 +13,15 @@ import {
   findParts,
   place,
   placeChain,
-  read,
   readShared,
-  sizes,
+  slice,
   sumUsage,
   within,
 } from "./read.ts";
 import { dropItem, extend, setHead, write } from "./write.ts";
 import type { Driver } from "./sql.ts";
 
-/** All that a database is asked. Each takes one value, so that a call is a message to a thread. None retries. */
+/** The operations of a database. Each takes one value, which can be sent to a thread. None retries. */
 export const operations = {
   askToStop,
   drop,
@@ -33,13 +32,12 @@ export const operations = {
   isLeaseHeld,
   place,
   placeChain,
-  read,
   readShared,
   releaseLease,
   renewLease,
   secret,
   setHead,
-  sizes,
+  slice,
   spend,
   sumUsage,
   sweep,
@@ -48,27 +46,16 @@ export const operations = {
   write,
 };
 
-export type Operations = typeof operations;
+type Operations = typeof operations;
 export type OperationName = keyof Operations;
 export type QueryOf<Name extends OperationName> = Parameters<Operations[Name]>[1];
 export type ResultOf<Name extends OperationName> = ReturnType<Operations[Name]>;
 
-/** A database that rows are written to and read from. It connects with the first call, and again after it was lost. Each error is a Fault. */
+/** A database. It connects with the first call, and again after it was lost. Each error is a Fault. */
 export type Database = {
-  readonly [Name in OperationName]: (query: QueryOf<Name>) => ResultOf<Name>;
-} & { close(): Promise<void> };
-
-/** A database whose operations are called one way. */
-export function databaseOf(
-  call: (name: OperationName, query: unknown) => Promise<unknown>,
-  close: () => Promise<void>,
-): Database {
-  const calls = Object.keys(operations).map((name) => [
-    name,
-    (query: unknown) => call(name as OperationName, query),
-  ]);
-  return { ...(Object.fromEntries(calls) as unknown as Omit<Database, "close">), close };
-}
+  ask<Name extends OperationName>(name: Name, query: QueryOf<Name>): ResultOf<Name>;
+  close(): Promise<void>;
+};
 
 /** Runs an operation on a driver. */
 export const runOn = (driver: Driver, name: OperationName, query: unknown): Promise<unknown> =>

@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     const replicas = Array.from({ length: 6 }, () => openPostgres(url, systemClock));
     await Promise.all(
       replicas.map((database, at) =>
-        database.write({
+        database.ask("write", {
           id: crypto.randomUUID(),
           turns: [recordOf(turn({ at: Date.now(), items: [item(`${at}`)] }), 1000)],
         }),
@@ -36,7 +36,12 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     );
     const ids = replicas.map((_, at) => `${at}`);
     for (const database of replicas) {
-      const found = await database.findParts({ tenant: "ann", ids, of: "items" });
+      const found = await database.ask("findParts", {
+        tenant: "ann",
+        ids,
+        of: "items",
+        texts: false,
+      });
       expect(found.length).toBe(6);
       await database.close();
     }
@@ -45,9 +50,9 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
   it("writes a batch once, however often it is sent", async () => {
     const database = openPostgres(await server.createDatabase(), systemClock);
     const batch = { id: crypto.randomUUID(), turns: [recordOf(turn({ at: Date.now() }), 1000)] };
-    await database.write(batch);
-    await database.write(batch);
-    const rows = await database.sumUsage({ tenant: "ann", start: 0, end: Date.now() + 1 });
+    await database.ask("write", batch);
+    await database.ask("write", batch);
+    const rows = await database.ask("sumUsage", { tenant: "ann", start: 0, end: Date.now() + 1 });
     expect(rows.map(({ sum }) => sum.requests)).toEqual([1]);
     await database.close();
   });
@@ -59,7 +64,7 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     await sql`INSERT INTO patchbay.versions VALUES (12)`;
     await sql.end();
     const database = openPostgres(url, systemClock);
-    await expect(database.place(responseKey("ann", "a"))).rejects.toMatchObject({
+    await expect(database.ask("place", responseKey("ann", "a"))).rejects.toMatchObject({
       code: "store.unusable",
       message: expect.stringContaining("(version 12 of its tables"),
     });
@@ -99,11 +104,11 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     await server.stop();
     const database = openPostgres(url, systemClock);
     const query = responseKey("ann", "a");
-    await expect(database.place(query)).rejects.toMatchObject({
+    await expect(database.ask("place", query)).rejects.toMatchObject({
       message: "The PostgreSQL server of the store cannot be reached (ECONNREFUSED).",
     });
     await server.start();
-    expect(await database.place(query)).toBeUndefined();
+    expect(await database.ask("place", query)).toBeUndefined();
     await database.close();
   });
 
@@ -142,17 +147,17 @@ describe.skipIf(missing !== undefined)(`a PostgreSQL store in trouble${missing ?
     const url = await server.createDatabase();
     const gone = openPostgres(url.replace(/\w+$/, "nothing"), systemClock);
     const query = responseKey("ann", "a");
-    await expect(gone.place(query)).rejects.toMatchObject({
+    await expect(gone.ask("place", query)).rejects.toMatchObject({
       message: expect.stringContaining("has no database of the name in `store.url` (3D000)"),
     });
     await gone.close();
     const database = openPostgres(url, systemClock);
-    await database.place(query);
+    await database.ask("place", query);
     const sql = postgres(url, { max: 1, onnotice: () => {} });
     await sql`DROP SCHEMA patchbay CASCADE`;
     await sql.end();
-    await expect(database.place(query)).rejects.toMatchObject({ code: "store.unavailable" });
-    expect(await database.place(query)).toBeUndefined();
+    await expect(database.ask("place", query)).rejects.toMatchObject({ code: "store.unavailable" });
+    expect(await database.ask("place", query)).toBeUndefined();
     await database.close();
   });
 });

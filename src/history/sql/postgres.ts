@@ -3,7 +3,7 @@ import type { Sql as Client } from "postgres";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
-import { databaseOf, runOn, type Database } from "./operations.ts";
+import { runOn, type Database, type OperationName } from "./operations.ts";
 import { toStoreFault } from "./postgres-errors.ts";
 import { schema, VERSION } from "./schema.ts";
 import type { Cell, Driver, Row, Sql, Value } from "./sql.ts";
@@ -69,13 +69,8 @@ const sqlOn = (client: Asking): Sql => ({
 });
 
 /** A PostgreSQL database, for any number of replicas: connected by the first call, and again after it was lost. */
-export function openPostgres(url: string, clock: Clock): Database {
-  const connection = new PostgresConnection(url, clock);
-  return databaseOf(
-    (name, query) => connection.ask((driver) => runOn(driver, name, query)),
-    () => connection.close(),
-  );
-}
+export const openPostgres = (url: string, clock: Clock): Database =>
+  new PostgresConnection(url, clock) as Database;
 
 class PostgresConnection {
   readonly #url: string;
@@ -89,9 +84,9 @@ class PostgresConnection {
     this.#clock = clock;
   }
 
-  async ask<Result>(run: (driver: Driver) => Promise<Result>): Promise<Result> {
+  async ask(name: OperationName, query: unknown): Promise<unknown> {
     try {
-      return await this.#bounded(this.#driver().then(run));
+      return await this.#bounded(this.#driver().then((driver) => runOn(driver, name, query)));
     } catch (error) {
       const fault = toStoreFault(error);
       // It may come back with other tables.

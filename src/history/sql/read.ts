@@ -1,22 +1,24 @@
 /** Finds entries and parts with their sizes, and reads them. */
 
 import type { Tenant } from "../../turn/tenant.ts";
-import { KIND_LENGTH, type Key, type ListQuery } from "../log.ts";
+import { KIND_LENGTH, type Key, type ListQuery, type PageQuery } from "../log.ts";
 import { FIRST_ITEM, FIRST_NOTE, HEAD, kinds, LAST_ITEM } from "../records.ts";
+import { GROUP_MARK, MOST_ITEMS } from "../item-groups.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import type { Sql } from "./sql.ts";
 
-/** Where an entry is. */
+/** An entry with the sizes of its parts in bytes. */
 export type Place = {
   readonly seq: number;
   readonly id: string;
   readonly parent: string | null;
   readonly origin: string | null;
   readonly inputRows: number;
-  /** Bytes of all items, of those of the answer, of the head and of the text that it shares. */
   readonly itemBytes: number;
+  /** Bytes of the items of the answer alone. */
   readonly answerBytes: number;
   readonly headBytes: number;
+  /** Digest and size of the text that it shares with other entries. */
   readonly shared: string | null;
   readonly sharedBytes: number;
 };
@@ -49,9 +51,9 @@ export type Link = {
 };
 
 /**
- * All that a response continues. What is not older than the response that
- * continues it was given the id later, and ends the chain: it is of another
- * conversation, or the chain would go round.
+ * All responses that a response continues. A parent must be older than its child:
+ * a newer response with the id of the parent belongs to another conversation, or
+ * would make a circle, so it ends the chain.
  */
 const chainSql = `
 WITH RECURSIVE chain (seq, parent, bytes, depth, total) AS (
@@ -66,9 +68,9 @@ WITH RECURSIVE chain (seq, parent, bytes, depth, total) AS (
 )
 SELECT seq, parent, bytes FROM chain ORDER BY depth`;
 
-export type FoundPlaces = {
+type Chain = {
   readonly own: Place;
-  /** The entry and all that it continues, the newest first; none is left out unless they have more bytes than may be. */
+  /** The entry and all that it continues, the newest first. It ends early if it has more than `maxBytes`. */
   readonly chain: readonly Link[];
 };
 
@@ -76,7 +78,7 @@ export type FoundPlaces = {
 export async function placeChain(
   sql: Sql,
   query: Key & { readonly maxBytes: number },
-): Promise<FoundPlaces | undefined> {
+): Promise<Chain | undefined> {
   const own = await place(sql, query);
   if (own === undefined) return undefined;
   const alone: Link = { seq: own.seq, parent: own.parent, bytes: own.itemBytes };
@@ -85,95 +87,104 @@ export async function placeChain(
   return { own, chain };
 }
 
-/** A part, which may hold several items. */
-export type PartSize = {
+/** A part, which may hold several items. `json` is null if only its size was read. */
+export type Part = {
   readonly entry: number;
   readonly place: number;
   readonly id: string;
   readonly bytes: number;
+  readonly json: string | null;
 };
 
-/** The newest parts with these ids. */
-export async function findParts(
-  sql: Sql,
-  { tenant, ids, of }: FindQuery,
-): Promise<readonly PartSize[]> {
-  const text = `
-SELECT entry, place, id, bytes FROM (
-  SELECT entry, place, id, bytes, row_number() OVER (PARTITION BY id ORDER BY entry DESC, place DESC) AS n
-  FROM patchbay.parts WHERE tenant = $1 AND id = ANY ($2::text[])
-    AND place ${of === "items" ? "<" : ">="} ${FIRST_NOTE}
-) AS found WHERE n = 1`;
-  return sql.all<PartSize>(text, tenant, ids);
+/** Position of a part among those of several entries. */
+export type Edge = readonly [entry: number, place: number];
+
+export type SliceQuery = {
+  readonly entries: readonly number[];
+  /** The first and the last place that is read of each entry. */
+  readonly places: readonly [first: number, last: number];
+  readonly from?: Edge | undefined;
+  readonly to?: Edge | undefined;
+  readonly order: PageQuery["order"];
+  /** The number of items that are wanted. */
+  readonly limit: number;
+  /** False: texts are read as empty. */
+  readonly texts: boolean;
+};
+
+/** Bytes of the texts of one slice, unless a single part is longer. */
+const SLICE_BYTES = 1024 * 1024;
+/** The most parts of one slice. */
+export const SLICE_PARTS = 1000;
+
+const sliceSql = (order: string, json: string): string => `
+SELECT entry, place, id, bytes, CASE
+    WHEN CAST($8 AS bigint) > 0 AND (n = 1 OR (upto <= ${SLICE_BYTES} AND items <= CAST($8 AS bigint)))
+    THEN ${json}
+  END AS json
+FROM (
+  SELECT entry, place, id, bytes, row_number() OVER before AS n, sum(bytes) OVER before AS upto,
+    sum(CASE WHEN substr(id, 1, 1) = '${GROUP_MARK}' THEN ${MOST_ITEMS} ELSE 1 END) OVER before AS items
+  FROM (
+    SELECT entry, place, id, bytes FROM patchbay.parts
+    WHERE entry = ANY ($1::bigint[]) AND place BETWEEN $2 AND $3
+      AND (entry, place) >= ($4, $5) AND (entry, place) <= ($6, $7)
+    ORDER BY entry ${order}, place ${order} LIMIT $9
+  ) AS found WINDOW before AS (ORDER BY entry ${order}, place ${order})
+) AS near ORDER BY entry ${order}, place ${order}`;
+const jsonSql =
+  "(SELECT json FROM patchbay.parts AS one WHERE one.entry = near.entry AND one.place = near.place)";
+const slicesIn = {
+  asc: { texts: sliceSql("ASC", jsonSql), sizes: sliceSql("ASC", "''") },
+  desc: { texts: sliceSql("DESC", jsonSql), sizes: sliceSql("DESC", "''") },
+};
+const START: Edge = [0, 0];
+const END: Edge = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+
+/** The next parts of entries: first those that fit in the slice, then others without texts. */
+export async function slice(sql: Sql, query: SliceQuery): Promise<readonly Part[]> {
+  const { entries, places, from = START, to = END, order } = query;
+  const limit = Math.min(query.limit, Number.MAX_SAFE_INTEGER);
+  const edges = [...places, ...from, ...to];
+  const text = slicesIn[order][query.texts ? "texts" : "sizes"];
+  return sql.all<Part>(text, entries, ...edges, limit, Math.min(limit + 1, SLICE_PARTS));
 }
 
 export type FindQuery = {
   readonly tenant: Tenant;
   readonly ids: readonly string[];
   readonly of: "items" | "notes";
+  /** False: only their sizes are read. */
+  readonly texts: boolean;
 };
 
-type Edge = readonly [entry: number, place: number];
-
-/** The sizes of the first items of entries, in either direction, between two places. */
-export type SizesQuery = {
-  readonly entries: readonly number[];
-  readonly from: Edge;
-  readonly to: Edge;
-  readonly order: "asc" | "desc";
-  readonly limit: number;
-};
-
-const sizesSql = (order: string): string => `
-SELECT entry, place, id, bytes FROM patchbay.parts
-WHERE entry = ANY ($1::bigint[]) AND place BETWEEN ${FIRST_ITEM} AND ${LAST_ITEM}
-  AND (entry, place) >= ($2, $3) AND (entry, place) <= ($4, $5)
-ORDER BY entry ${order}, place ${order} LIMIT $6`;
-const sizesIn = { asc: sizesSql("ASC"), desc: sizesSql("DESC") };
-
-export async function sizes(
+/** The newest part with each id. */
+export async function findParts(
   sql: Sql,
-  { entries, from, to, order, limit }: SizesQuery,
-): Promise<readonly PartSize[]> {
-  const edges = [...from, ...to].map(Math.floor);
-  return sql.all<PartSize>(sizesIn[order], entries, ...edges, limit);
+  { tenant, ids, of, texts }: FindQuery,
+): Promise<readonly Part[]> {
+  const isOf = `place ${of === "items" ? "<" : ">="} ${FIRST_NOTE}`;
+  const text = `
+SELECT entry, place, id, bytes, ${texts ? "json" : "NULL AS json"} FROM patchbay.parts AS one
+WHERE tenant = $1 AND id = ANY ($2::text[]) AND ${isOf} AND NOT EXISTS (
+  SELECT 1 FROM patchbay.parts AS newer WHERE newer.tenant = $1 AND newer.id = one.id AND newer.${isOf}
+    AND (newer.entry, newer.place) > (one.entry, one.place)
+)`;
+  return sql.all<Part>(text, tenant, ids);
 }
 
-export type WithinQuery = {
+type WithinQuery = {
   readonly entries: readonly number[];
   readonly ids: readonly string[];
 };
 
-/** Where items with these ids are in entries: one of several items in a part need not have the id. */
-export async function within(
-  sql: Sql,
-  { entries, ids }: WithinQuery,
-): Promise<readonly PartSize[]> {
-  const text = `SELECT entry, place, id, bytes FROM patchbay.parts
+/** Finds the parts of entries that have these ids. */
+export async function within(sql: Sql, { entries, ids }: WithinQuery): Promise<readonly Part[]> {
+  const text = `SELECT entry, place, id, bytes, NULL AS json FROM patchbay.parts
     WHERE entry = ANY ($1::bigint[]) AND id = ANY ($2::text[]) AND place <= ${LAST_ITEM}
     ORDER BY entry, place`;
-  return sql.all<PartSize>(text, entries, ids);
+  return sql.all<Part>(text, entries, ids);
 }
-
-/** Parts of entries, between two places. */
-export type Span = {
-  readonly entries: readonly number[];
-  readonly from: number;
-  readonly to: number;
-};
-export type PartText = { readonly entry: number; readonly id: string; readonly json: string };
-
-const readSql = `SELECT entry, id, json FROM patchbay.parts
-WHERE entry = ANY ($1::bigint[]) AND place BETWEEN $2 AND $3 ORDER BY entry, place`;
-
-/** The parts of each span, in their order. */
-export const read = async (
-  sql: Sql,
-  spans: readonly Span[],
-): Promise<readonly (readonly PartText[])[]> =>
-  Promise.all(
-    spans.map(async ({ entries, from, to }) => sql.all<PartText>(readSql, entries, from, to)),
-  );
 
 /** A text that entries share. */
 export async function readShared(
@@ -186,7 +197,7 @@ export async function readShared(
 }
 
 const listsSql = (bound: string, order: string): string => `
-SELECT seq AS entry, ${HEAD} AS place, entries.id, parts.bytes
+SELECT seq AS entry, ${HEAD} AS place, entries.id, parts.bytes, NULL AS json
 FROM patchbay.entries AS entries JOIN patchbay.parts AS parts ON parts.entry = seq AND parts.place = ${HEAD}
 WHERE entries.tenant = $1 AND kind = ${kinds.list}
   AND substr(entries.id, 1, ${KIND_LENGTH}) = substr($2, 1, ${KIND_LENGTH})
@@ -194,21 +205,21 @@ WHERE entries.tenant = $1 AND kind = ${kinds.list}
 ORDER BY seq ${order} LIMIT $4`;
 const listsIn = { asc: listsSql(">", "ASC"), desc: listsSql("<", "DESC") };
 
-/** The heads of lists whose ids begin alike, and one more than may be given; undefined if there is none with the id `after`. */
+/** The heads of lists whose ids begin alike, at most one more than `limit`; undefined if no list has the id `after`. */
 export async function findLists(
   sql: Sql,
   { tenant, prefix, order, after, limit }: ListQuery & { readonly tenant: Tenant },
-): Promise<readonly PartSize[] | undefined> {
+): Promise<readonly Part[] | undefined> {
   let start = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER;
   if (after !== undefined) {
     const last = await place(sql, { tenant, kind: "list", id: after });
     if (last === undefined) return undefined;
     start = last.seq;
   }
-  return sql.all<PartSize>(listsIn[order], tenant, prefix, start, limit + 1);
+  return sql.all<Part>(listsIn[order], tenant, prefix, start, limit + 1);
 }
 
-export type UsageQuery = { readonly tenant: Tenant; readonly start: number; readonly end: number };
+type UsageQuery = { readonly tenant: Tenant; readonly start: number; readonly end: number };
 
 export async function sumUsage(
   sql: Sql,

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
-import { databaseOf, type Database, type OperationName } from "./operations.ts";
+import type { Database, OperationName } from "./operations.ts";
 
 /** A call of the thread of a database. */
 export type Call = {
@@ -55,7 +55,7 @@ export function openSqlite(path: string): Database {
     return started;
   }
 
-  function call(name: Call["name"], query?: unknown): Promise<unknown> {
+  async function call(name: Call["name"], query?: unknown): Promise<unknown> {
     const { worker, waiting } = (thread ??= start());
     const id = ++calls;
     worker.ref();
@@ -65,11 +65,14 @@ export function openSqlite(path: string): Database {
     });
   }
 
-  return databaseOf(call, async () => {
-    const open = thread;
-    if (open === undefined) return;
-    await call("close");
-    thread = undefined;
-    await open.worker.terminate();
-  });
+  return {
+    ask: call as Database["ask"],
+    async close() {
+      const open = thread;
+      if (open === undefined) return;
+      await call("close");
+      thread = undefined;
+      await open.worker.terminate();
+    },
+  };
 }

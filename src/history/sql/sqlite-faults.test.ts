@@ -22,9 +22,14 @@ let files = 0;
 const newPath = (): string => join(folder, `${++files}`, "store.db");
 
 const save = (database: Database, id: string) =>
-  database.write({ id, turns: [recordOf(turn({ answerId: id, items: [item(id)] }), 1000)] });
+  database.ask("write", { id, turns: [recordOf(turn({ answerId: id, items: [item(id)] }), 1000)] });
 const finds = async (database: Database, id: string): Promise<boolean> => {
-  const found = await database.findParts({ tenant: "ann", ids: [id], of: "items" });
+  const found = await database.ask("findParts", {
+    tenant: "ann",
+    ids: [id],
+    of: "items",
+    texts: false,
+  });
   return found.length > 0;
 };
 

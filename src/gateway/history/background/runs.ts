@@ -69,12 +69,11 @@ export class BackgroundRuns {
   async lease(tenant: Tenant, id: string): Promise<Lease | undefined> {
     const { store, newId } = this.#parts;
     const lease = { id, owner: newId("lease") };
-    const term = { owner: lease.owner, ms: LEASE_MS };
-    return (await store.leases.take(tenant, id, term)) ? lease : undefined;
+    return (await store.leases.take({ tenant, ...lease, ms: LEASE_MS })) ? lease : undefined;
   }
 
-  release(tenant: Tenant, { id, owner }: Lease): Promise<void> {
-    return this.#parts.store.leases.release(tenant, id, owner);
+  release(tenant: Tenant, lease: Lease): Promise<void> {
+    return this.#parts.store.leases.release({ tenant, ...lease });
   }
 
   add({ lease, ...options }: NewRun): BackgroundRun {
@@ -90,7 +89,7 @@ export class BackgroundRuns {
 
   /** True while a process makes the answer or stores its last events. */
   async isMade(tenant: Tenant, id: string): Promise<boolean> {
-    return this.#entries.has(keyOf(tenant, id)) || this.#parts.store.leases.isHeld(tenant, id);
+    return this.#entries.has(keyOf(tenant, id)) || this.#parts.store.leases.isHeld({ tenant, id });
   }
 
   /**
@@ -105,7 +104,7 @@ export class BackgroundRuns {
 
   /** Asks the process that makes an answer to cancel it. */
   askToCancel(tenant: Tenant, id: string): Promise<void> {
-    return this.#parts.store.leases.askToStop(tenant, id);
+    return this.#parts.store.leases.askToStop({ tenant, id });
   }
 
   #schedule(): void {
@@ -124,9 +123,8 @@ export class BackgroundRuns {
     const { run, lease } = entry;
     if (run.isOver) return;
     try {
-      const { owner } = lease;
       const { leases } = this.#parts.store;
-      const state = await leases.renew(run.tenant, run.id, { owner, ms: LEASE_MS });
+      const state = await leases.renew({ tenant: run.tenant, ...lease, ms: LEASE_MS });
       if (state !== "held") run.cancel(state === "asked" ? cancelled() : taken());
       await this.#saveEvents(entry);
     } catch {
