@@ -22,7 +22,7 @@ import { dropItem, extend, setHead, write } from "./write.ts";
 import type { Driver } from "./sql.ts";
 
 /** The operations of a database. Each takes one value, which can be sent to a thread. None retries. */
-export const operations = {
+const operations = {
   askToStop,
   drop,
   dropItem,
