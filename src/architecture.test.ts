@@ -60,6 +60,9 @@ const rooms: Record<string, readonly string[]> = {
 /** The command line imports the entries beside the rooms and the console's wire, and no room. */
 const commandLineImports = /^(?:[\w-]+|observe\/console\/wire[\w-]*)\.ts$/;
 
+/** The folder of a single dialect: other rooms find dialects in the registry. */
+const oneDialect = /^dialects\/(?!shared\/|errors\/)[\w-]+\//;
+
 /** The room of a file: the longest that its path begins with. */
 function roomOf(file: string): string {
   const [first = "", second = ""] = file.split("/");
@@ -91,6 +94,8 @@ function broken(file: string, text: string): string[] {
     }
     const path = pathFrom(file, target);
     const reached = roomOf(path);
+    if (room !== "dialects" && oneDialect.test(path))
+      faults.push(`${file} imports a dialect around the registry (${target})`);
     if (room === "cli" && commandLineImports.test(path)) continue;
     if (reached !== room && !rooms[room]?.includes(reached))
       faults.push(`${room} must not import ${reached} (${target})`);
@@ -225,6 +230,10 @@ describe("rooms", () => {
     ]);
     expect(broken("cli/commands/x.ts", 'from "../../src/terminal.ts"')).toEqual([]);
     expect(broken("host/x.ts", 'from "../../cli/output.ts"')).toHaveLength(1);
+    expect(broken("gateway/x.ts", 'from "../dialects/chat/chat.ts"')).toEqual([
+      "gateway/x.ts imports a dialect around the registry (../dialects/chat/chat.ts)",
+    ]);
+    expect(broken("gateway/x.ts", 'from "../dialects/shared/params.ts"')).toEqual([]);
     expect(broken("gateway/x.ts", "process.env.HOME")).toEqual([
       "gateway/x.ts reads the environment",
     ]);

@@ -1,4 +1,4 @@
-import { chat } from "../../dialects/chat/chat.ts";
+import { standIns } from "../../dialects/registry.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import { sourceOf } from "../../stream/flow.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -27,7 +27,7 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     profile,
     isDemo: true,
     prepare: (turn, { model }) => ({
-      decisions: writeParams(turn, chat, profile).decisions,
+      decisions: writeParams(turn, standIns.scripted, profile).decisions,
       // The reply is made before the stream starts: what throws here fails the request, not the stream.
       open: () => sourceOf(eventsOf(turn, model, replyTo(turn))),
     }),
