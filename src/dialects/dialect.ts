@@ -302,8 +302,6 @@ export type ReadContext = {
   readonly frames: boolean;
   /** How many choices the upstream was asked for. */
   readonly asked?: number | undefined;
-  /** False: read every frame in the tolerant way. For tests that compare both ways. */
-  readonly plain?: boolean | undefined;
 };
 
 /** Reads one upstream answer. Never throws: what cannot be read is a `turn-fail`. */

@@ -4,8 +4,16 @@ import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
-import { counted, fieldsOf, filledText, listOf, meaningsOf, numberOf } from "../shared/loose.ts";
-import { hasShape, isNothing } from "../shared/plain.ts";
+import {
+  counted,
+  fieldsOf,
+  filledText,
+  hasShape,
+  isNothing,
+  listOf,
+  meaningsOf,
+  numberOf,
+} from "../shared/loose.ts";
 
 /** What upstreams call the end of an answer, in lower case, by what it means. */
 const endings: Readonly<Partial<Record<StopReason | FaultCode, string>>> = {
@@ -60,11 +68,11 @@ export const writeFinish = (stop: StopReason, legacy: boolean): string =>
   legacy && stop === "calls" ? "function_call" : reasons[stop];
 
 /** The count of tokens in a frame or body, wherever an upstream puts it. */
-export function readUsage(raw: Fields): Usage | undefined {
-  const own = counted(raw.usage) ?? counted(fieldsOf(raw.x_groq)?.usage);
-  if (own !== undefined) return own;
-  for (const choice of listOf(raw.choices) ?? []) {
-    const usage = counted(fieldsOf(choice)?.usage);
+export function readUsage({ usage: own, x_groq: groq, choices }: Fields): Usage | undefined {
+  const places = [own, groq == null ? undefined : fieldsOf(groq)?.usage];
+  for (const choice of listOf(choices) ?? []) places.push((choice as Fields | null)?.usage);
+  for (const place of places) {
+    const usage = place == null ? undefined : counted(place);
     if (usage !== undefined) return usage;
   }
   return undefined;

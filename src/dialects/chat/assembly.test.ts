@@ -3,49 +3,46 @@ import { describe, expect, it } from "vitest";
 import type { CallDelta, CallStart } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CallAssembly, type Fragment } from "./assembly.ts";
+import { CallAssembly, fragmentOf } from "./assembly.ts";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 
 type Told = { id: string; kind: string; name: string; input: string };
 
-/** The calls of fragments. `repaired`: the plain way did not take all of them; what it took it must read alike. */
-function assemble(fragments: readonly Fragment[]): {
+/** A piece of a call as upstreams send it: parts may be missing, null or empty. */
+type Piece = {
+  readonly index?: number | undefined;
+  readonly id?: string | null;
+  readonly kind?: string | null;
+  readonly name?: string | null;
+  readonly input?: unknown;
+  /** True if another piece came before it in the same chunk. */
+  readonly notFirst?: boolean;
+};
+
+/** The calls of pieces. `repaired`: some of them are not as the OpenAI API sends them. */
+function assemble(pieces: readonly Piece[]): {
   calls: Told[];
   repaired: boolean;
   nameless: boolean;
 } {
-  const tolerant = reading();
-  for (const fragment of fragments) tolerant.assembly.each(fragment, tolerant.emit);
-  const plain = reading();
+  const { assembly, calls } = reading();
   let repaired = false;
-  let kind: Fragment["kind"];
-  for (const fragment of fragments) {
-    kind = fragment.kind ?? kind;
-    const list = [rawOf(fragment, kind)];
-    if (fragment.notFirst !== true && plain.assembly.fits(list, false))
-      plain.assembly.take(list, false, plain.emit);
-    else {
-      repaired = true;
-      plain.assembly.each(fragment, plain.emit);
-    }
+  let kind: Piece["kind"];
+  for (const piece of pieces) {
+    kind = piece.kind ?? kind;
+    const raw = rawOf(piece, kind);
+    repaired ||= piece.notFirst === true || !assembly.fits([raw], false);
+    assembly.each(fragmentOf(raw, piece.notFirst === true));
   }
-  repaired ||= plain.assembly.begun < plain.assembly.count || plain.assembly.empty > 0;
-  plain.assembly.end(plain.emit);
-  const nameless = !tolerant.assembly.end(tolerant.emit);
-  expect(plain.calls).toEqual(tolerant.calls);
-  const { assembly, calls } = tolerant;
+  repaired ||= assembly.begun < assembly.count || assembly.empty > 0;
+  const nameless = !assembly.end();
   expect(assembly.begun < assembly.count).toBe(nameless);
   return { calls, repaired, nameless };
 }
 
 /** An assembly, and the calls that it emits. */
-function reading(): {
-  assembly: CallAssembly;
-  calls: Told[];
-  emit: (event: CallStart<UpstreamName> | CallDelta) => void;
-} {
+function reading(): { assembly: CallAssembly; calls: Told[] } {
   let made = 0;
-  const assembly = new CallAssembly(0, (prefix) => `${prefix}_new${made++}`);
   const calls: Told[] = [];
   const emit = (event: CallStart<UpstreamName> | CallDelta): void => {
     if (event.type === "call-start") {
@@ -56,11 +53,12 @@ function reading(): {
     if (call === undefined) throw new Error("a delta before its start, or numbers with gaps");
     call.input += event.text;
   };
-  return { assembly, calls, emit };
+  const assembly = new CallAssembly(0, (prefix) => `${prefix}_new${made++}`, emit);
+  return { assembly, calls };
 }
 
-/** A fragment as an entry of `tool_calls`. */
-function rawOf({ index, id, kind, name, input }: Fragment, current: Fragment["kind"]): Fields {
+/** A piece as an entry of `tool_calls`. */
+function rawOf({ index, id, kind, name, input }: Piece, current = kind): Fields {
   const body =
     current === "custom" ? { custom: { name, input } } : { function: { name, arguments: input } };
   return JSON.parse(JSON.stringify({ index, id, type: kind, ...body })) as Fields;
@@ -103,7 +101,7 @@ describe("calls as others send them", () => {
   const head = { id: "a", kind: "function", name: "f" };
   const next = { id: "b", kind: "function", name: "g" };
 
-  it.each<[string, Fragment[], Told[]]>([
+  it.each<[string, Piece[], Told[]]>([
     [
       "an index from 1",
       [
@@ -351,10 +349,8 @@ it("gives the same calls however the arguments are cut", () => {
       fc.array(call, { minLength: 1, maxLength: 4 }),
       fc.infiniteStream(fc.integer({ min: 1, max: 7 })),
       (wanted, cuts) => {
-        const fragments = wanted.flatMap(({ name, input }, index): Fragment[] => {
-          const pieces: Fragment[] = [
-            { index, id: `c${index}`, kind: "function", name, input: "" },
-          ];
+        const fragments = wanted.flatMap(({ name, input }, index): Piece[] => {
+          const pieces: Piece[] = [{ index, id: `c${index}`, kind: "function", name, input: "" }];
           for (let at = 0; at < input.length;) {
             const length = cuts.next().value;
             pieces.push({ index, input: input.slice(at, at + length) });
@@ -372,7 +368,7 @@ it("gives the same calls however the arguments are cut", () => {
 
 it("takes a long call with its header on every piece in linear time", () => {
   const input = JSON.stringify({ text: "x".repeat(300_000) });
-  const fragments = Array.from(input, (char): Fragment => ({
+  const fragments = Array.from(input, (char): Piece => ({
     index: 0,
     id: "",
     kind: "function",
@@ -386,9 +382,9 @@ it("takes a long call with its header on every piece in linear time", () => {
 
 it("knows arguments that are still open from those that are closed or free text", () => {
   const isUnclosed = (kind: string, ...pieces: string[]): boolean => {
-    const assembly = new CallAssembly(0, (prefix) => prefix);
-    assembly.each({ index: 0, id: "a", kind, name: "f", input: "" }, () => {});
-    for (const input of pieces) assembly.each({ index: 0, input }, () => {});
+    const { assembly } = reading();
+    assembly.each(fragmentOf(rawOf({ index: 0, id: "a", kind, name: "f", input: "" }), false));
+    for (const input of pieces) assembly.each(fragmentOf(rawOf({ index: 0, input }), false));
     return assembly.unclosed().length > 0;
   };
   expect(isUnclosed("function", '{"a', '":"}"')).toBe(true);
@@ -398,7 +394,7 @@ it("knows arguments that are still open from those that are closed or free text"
 });
 
 describe("a header behind the end of a call", () => {
-  it.each<[string, Fragment[]]>([
+  it.each<[string, Piece[]]>([
     ["without ids", [{ name: "f", input: "" }, { input: "{" }, { input: "}" }]],
     ["with null for input", [{ name: "f", input: null }, { input: "{}" }]],
     [
@@ -434,28 +430,24 @@ describe("a header behind the end of a call", () => {
 
 describe("calls that never begin", () => {
   const long = "x".repeat(1_000_000);
-  it.each<[string, (at: number) => Fragment, number]>([
+  it.each<[string, (at: number) => Piece, number]>([
     ["arguments without a name", () => ({ index: 0, input: long }), 17],
     ["a name without end", (at) => ({ index: 0, name: `${at}${long}` }), 17],
     ["names without arguments", (at) => ({ index: at, name: "f" }), 300_000],
-  ])("are not held without end: %s", (_, fragment, count) => {
-    const assembly = new CallAssembly(0, (prefix) => prefix);
+  ])("are not held without end: %s", (_, piece, count) => {
+    const { assembly } = reading();
     const all = (): void => {
-      for (let at = 0; at < count; at++) assembly.each(fragment(at), () => {});
+      for (let at = 0; at < count; at++) assembly.each(fragmentOf(rawOf(piece(at)), false));
     };
     expect(all).toThrow(expect.objectContaining({ code: "upstream.too_long" }));
   });
 
   it("are counted only until they begin", () => {
-    const assembly = new CallAssembly(0, (prefix) => prefix);
-    let begun = 0;
+    const { assembly, calls } = reading();
     for (let at = 0; at < 30; at++) {
-      assembly.each({ index: at, input: `{"a":"${long}"}` }, () => {});
-      assembly.each(
-        { index: at, name: "f" },
-        ({ type }) => void (begun += +(type === "call-start")),
-      );
+      assembly.each(fragmentOf(rawOf({ index: at, input: `{"a":"${long}"}` }), false));
+      assembly.each(fragmentOf(rawOf({ index: at, name: "f" }), false));
     }
-    expect(begun).toBe(30);
+    expect(calls).toHaveLength(30);
   });
 });

@@ -9,9 +9,7 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { nameless, upstreamError } from "../errors/upstream-error.ts";
-import type { Delta, Run } from "../shared/frame-runs.ts";
-import { fieldsOf, filledText, inputText, listOf, numberOf } from "../shared/loose.ts";
-import { isNothing } from "../shared/plain.ts";
+import { fieldsOf, filledText, inputText, isNothing, listOf, numberOf } from "../shared/loose.ts";
 import {
   addDetails,
   areOwnAnnotations,
@@ -29,42 +27,43 @@ import {
   vendorFieldsIn,
   VendorFields,
 } from "./answer-fields.ts";
-import { areNumbered, CallAssembly, callInPart, fragmentOf } from "./assembly.ts";
+import { areNumbered, CallAssembly, fragmentOf, fragmentsInParts } from "./assembly.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** Reads one choice of an answer, whatever shape its pieces have. */
+/** Reads one choice of an answer in any form. */
 export class ChoiceReader {
   /** Its number for the client. */
   readonly index: number;
   hasText = false;
-  /** Whether it has emitted anything but its end. */
+  /** True if it has emitted anything but its end. */
   hasContent = false;
   isFinished = false;
   readonly vendorFields = new VendorFields(choiceFields);
-  readonly #newId: NewId;
   readonly calls: CallAssembly;
+  readonly #newId: NewId;
+  readonly #out: Emit<Event>;
   #images = 0;
-  /** Whether the reasoning has details or other signatures, which are emitted with its end. */
+  /** True if the reasoning has details or other signatures, which are emitted with its end. */
   #isSigned = false;
   #details: Fields[] = [];
-  /** What else came with the reasoning, such as signatures. */
+  /** Vendor fields of the reasoning, such as signatures. */
   #reasoningExtra: Fields | undefined;
   #hasRole = false;
   #hasReasoning = false;
-  /** In the form of today. */
+  /** True if calls came as `tool_calls`. */
   #hasCalls = false;
-  /** Of an upstream that sends messages where deltas belong. */
+  /** For an upstream that sends messages in place of deltas. */
   #snapshots: Snapshots | undefined;
-  #emit: Emit<Event> = () => {};
 
-  constructor(index: number, newId: NewId) {
+  constructor(index: number, newId: NewId, out: Emit<Event>) {
     this.index = index;
     this.#newId = newId;
-    this.calls = new CallAssembly(index, newId);
+    this.#out = out;
+    this.calls = new CallAssembly(index, newId, this.#emitAfterReasoning);
   }
 
-  /** Whether an entry of `choices` is as the OpenAI API writes it. */
+  /** True if an entry of `choices` is as the OpenAI API writes it. */
   fits(raw: Fields, isWhole: boolean): boolean {
     const delta = isWhole ? raw.message : raw.delta;
     // A client would take the text twice if a message came with the delta.
@@ -80,7 +79,7 @@ export class ChoiceReader {
     const stop = ownStops.get(reason);
     if (stop === undefined || this.isFinished) return false;
     const made = hasCalls || this.calls.count > 0;
-    // Whether calls were made is a fact, and what a client goes by.
+    // A client goes by the reason, so it must agree with whether calls were made.
     if (stop === "calls" ? !made : stop === "end" && made) return false;
     // A whole answer is given without the call that its end cut off.
     if (isWhole) return !made || !isCut(stop);
@@ -91,80 +90,53 @@ export class ChoiceReader {
     );
   }
 
-  /** Reads an entry that fits. */
-  take(raw: Fields, isWhole: boolean, emit: Emit<Event>): void {
-    this.#emit = emit;
-    const delta = (isWhole ? raw.message : raw.delta) as Fields;
-    if (delta.role !== undefined) this.#hasRole = true;
-    this.#readParts(delta, raw, isWhole);
-    const calls = delta.tool_calls as readonly Fields[] | null | undefined;
-    if (calls != null && calls.length > 0) {
-      this.#hasCalls = true;
-      this.calls.take(calls, isWhole, this.#emitCall);
-    }
-    const stop = ownStops.get(raw.finish_reason);
-    if (stop !== undefined) this.#end(stop);
-  }
-
-  /** Reads an entry of any shape. */
-  each(raw: Fields, isWhole: boolean, emit: Emit<Event>): void {
-    this.#emit = emit;
+  /** Reads an entry of any form. */
+  each(raw: Fields, isWhole: boolean): void {
     const fault = raw.error == null ? undefined : upstreamError(raw);
-    if (fault !== undefined) this.#fail(fault);
-    this.#readEntry(raw, isWhole);
-    this.#readEnd(raw.finish_reason);
+    if (fault !== undefined) this.#emit({ type: "turn-fail", fault });
+    const message = fieldsOf(raw.message);
+    const delta = isWhole && message !== undefined ? message : fieldsOf(raw.delta);
+    if (delta !== undefined) this.#readDelta(delta, raw, isWhole);
+    else if (message !== undefined) this.#readSnapshot(message, raw);
+    // Completions of old have the text in the choice.
+    else if (typeof raw.text === "string") this.#readDelta({ content: raw.text }, raw, isWhole);
+    const { finish_reason: reason } = raw;
+    const stop = ownStops.get(reason);
+    if (stop === undefined) {
+      if (reason != null) this.#readEnd(reason);
+    } else if (!this.isFinished) this.#end(stop);
   }
 
   /** Emits an annotation that came outside of the choice. */
-  note(annotation: unknown, emit: Emit<Event>): void {
-    emit({ type: "text-note", choice: this.index, annotation });
+  note(annotation: unknown): void {
+    this.#out({ type: "text-note", choice: this.index, annotation });
   }
 
-  /** True if more text has no other effect than to be emitted. */
-  takesRuns(): boolean {
-    return !this.isFinished && !this.#isSigned && this.calls.begun === this.calls.count;
-  }
-
-  /** Takes frames that are known to bring nothing but more text. */
-  more(delta: Delta, { literals }: Run, emit: Emit<Event>): void {
-    if (delta.type === "call-delta") this.calls.more(delta.call, literals, emit);
-    else emit({ ...delta, text: literals.of, literals });
-  }
-
-  /** The answer is over without a `finish_reason` of this choice. */
-  close(emit: Emit<Event>): void {
+  /** Ends a choice whose answer ended without a `finish_reason`. */
+  close(): void {
     // Arguments with open brackets were cut off: the end of the stream does not complete them.
     if (this.isFinished || this.calls.unclosed().length > 0) return;
-    this.#emit = emit;
     this.#end(this.calls.count > 0 ? "calls" : "end");
   }
 
-  #readEntry(raw: Fields, isWhole: boolean): void {
-    const message = fieldsOf(raw.message);
-    if (isWhole && message !== undefined) return this.#readDelta(message, raw, true);
-    const delta = fieldsOf(raw.delta) ?? textDelta(raw);
-    if (delta !== undefined) return this.#readDelta(delta, raw, isWhole);
-    if (message === undefined) return;
+  #readSnapshot(message: Fields, raw: Fields): void {
     if (!this.hasContent) this.#snapshots ??= new Snapshots();
     if (this.#snapshots !== undefined) this.#readDelta(this.#snapshots.fresh(message), raw, true);
-    // A message behind the deltas repeats them, but for calls.
+    // A message after the deltas repeats them, but for calls.
     else if (this.calls.count === 0) this.#readCalls(message, true);
   }
 
   #readDelta(delta: Fields, raw: Fields, isWhole: boolean): void {
     if (delta.role != null) this.#hasRole = true;
-    this.#readParts(delta, raw, isWhole);
-    this.#readCalls(delta, isWhole);
-  }
-
-  /** Reads what is no call. */
-  #readParts(delta: Fields, raw: Fields, isWhole: boolean): void {
     const thought = reasoningTextIn(delta);
     if (thought !== undefined) {
       this.#hasReasoning = true;
       this.#emitReasoning(thought);
-    } else if (delta.reasoning_details != null || delta.thinking_blocks != null)
-      this.#readBlocks(delta);
+    } else if (!this.#hasReasoning && (delta.reasoning_details ?? delta.thinking_blocks) != null) {
+      // Reasoning that comes as text too is read once.
+      const blocks = listOf(delta.reasoning_details) ?? listOf(delta.thinking_blocks);
+      this.#emitReasoning(detailsText(blocks ?? []));
+    }
     const vendor = vendorFieldsIn(delta);
     if (vendor?.reasoning !== undefined) this.#readReasoningExtra(vendor.reasoning, isWhole);
     // The transcript of audio counts as text.
@@ -174,32 +146,25 @@ export class ChoiceReader {
         ? (filledText(fieldsOf(delta.audio)?.transcript) ?? content)
         : content;
     const logprobs = raw.logprobs == null ? undefined : listOf(fieldsOf(raw.logprobs)?.content);
-    const hasLogprobs = logprobs !== undefined && logprobs.length > 0;
     if (typeof text !== "string") {
       if (text != null) this.#readContentParts(delta, isWhole);
-    } else if (hasLogprobs) this.#emitText(text, logprobs);
-    else if (text !== "") this.#emitText(text);
+    } else this.#emitText(text, logprobs?.length === 0 ? undefined : logprobs);
     if (delta.refusal != null) this.#emitRefusal(filledText(delta.refusal) ?? "");
     if (delta.annotations != null) this.#readAnnotations(delta.annotations);
     if (delta.images != null) for (const url of imagesIn(delta.images)) this.#emitImage(url);
     if (vendor?.message !== undefined) this.#emitVendorExtra("message", vendor.message);
-  }
-
-  /** Reads reasoning that comes in blocks. If it comes as text too, it is read once. */
-  #readBlocks({ reasoning_details: details, thinking_blocks: blocks }: Fields): void {
-    if (!this.#hasReasoning)
-      this.#emitReasoning(detailsText(listOf(details) ?? listOf(blocks) ?? []));
+    if (delta.tool_calls != null || delta.function_call != null) this.#readCalls(delta, isWhole);
   }
 
   #readAnnotations(annotations: unknown): void {
     for (const raw of listOf(annotations) ?? []) {
       this.hasText = true;
-      if (this.#isSigned) this.#endSignedReasoning();
-      this.#emitEvent({ type: "text-note", choice: this.index, annotation: readAnnotation(raw) });
+      const annotation = readAnnotation(raw);
+      this.#emitAfterReasoning({ type: "text-note", choice: this.index, annotation });
     }
   }
 
-  /** Reads content that is no text: parts, which may be calls. */
+  /** Reads content that is no text: parts, some of which may be calls. */
   #readContentParts({ content, tool_calls: listed }: Fields, isWhole: boolean): void {
     const parts = listOf(content) ?? [content];
     for (const part of parts) {
@@ -211,202 +176,170 @@ export class ChoiceReader {
     }
     // Calls that come in both forms are read once.
     if (this.#hasCalls || (listOf(listed) ?? []).length > 0) return;
-    for (const [at, fragment] of parts.flatMap((part) => callInPart(part) ?? []).entries()) {
-      const index = isWhole ? at : undefined;
-      this.calls.each({ ...fragment, index, notFirst: at > 0 }, this.#emitCall);
-    }
+    for (const fragment of fragmentsInParts(parts, isWhole)) this.calls.each(fragment);
   }
 
-  #readCalls(delta: Fields, isWhole: boolean): void {
-    const list = listOf(delta.tool_calls) ?? [delta.tool_calls].filter((one) => one != null);
-    const isPlaced = isWhole && !areNumbered(list);
-    for (const [at, entry] of list.entries()) {
-      const raw = fieldsOf(entry);
-      if (raw === undefined) continue;
-      this.calls.each(fragmentOf(raw, at, isPlaced ? at : undefined), this.#emitCall);
+  #readCalls({ tool_calls: calls, function_call: oldCall }: Fields, isWhole: boolean): void {
+    const list = listOf(calls) ?? [calls].filter((one) => one != null);
+    const isPlaced = isWhole && list.length > 1 && !areNumbered(list);
+    for (let at = 0; at < list.length; at++) {
+      const raw = fieldsOf(list[at]);
+      if (raw !== undefined)
+        this.calls.each(fragmentOf(isPlaced ? { ...raw, index: at } : raw, at > 0));
     }
     this.#hasCalls ||= list.length > 0;
-    const oldCall = fieldsOf(delta.function_call);
+    const old = fieldsOf(oldCall);
     // Some send a call in the old form too.
-    if (oldCall === undefined || this.#hasCalls) return;
-    const { name, arguments: input } = oldCall;
-    const fragment = { index: 0, kind: "function", name: filledText(name), input };
-    this.calls.each(fragment, this.#emitCall);
+    if (old !== undefined && !this.#hasCalls)
+      this.calls.each(fragmentOf({ index: 0, type: "function", function: old }, false));
   }
 
   #readEnd(reason: unknown): void {
-    if (reason === undefined || reason === null) return;
     const word = filledText(reason) ?? filledText(fieldsOf(reason)?.type);
     if (word === undefined || this.isFinished) return;
     const stop = readFinish(word);
-    if (stop instanceof Fault) this.#fail(stop);
+    if (stop instanceof Fault) this.#emit({ type: "turn-fail", fault: stop });
     else this.#end(stop);
   }
 
   #end(stop: StopReason): void {
-    const areNamed = this.calls.end(this.#emitCall);
+    const choice = this.index;
+    const areNamed = this.calls.end();
     if (isCut(stop))
       for (const call of this.calls.unclosed())
-        this.#emitEvent({ type: "call-end", choice: this.index, call, complete: false });
+        this.#emit({ type: "call-end", choice, call, complete: false });
     if (this.#isSigned) this.#endSignedReasoning();
-    if (!areNamed) return this.#fail(nameless());
-    this.#emitEvent({ type: "turn-end", choice: this.index, stop });
+    if (!areNamed) return this.#emit({ type: "turn-fail", fault: nameless() });
+    this.#out({ type: "turn-end", choice, stop });
     this.isFinished = true;
   }
 
-  #emitEvent(event: Event): void {
-    // The end is not content.
-    if (event.type !== "turn-end") this.hasContent = true;
-    this.#emit(event);
+  #emit(event: Event): void {
+    this.hasContent = true;
+    this.#out(event);
   }
+
+  /** Ends signed reasoning before anything else begins. */
+  readonly #emitAfterReasoning = (event: Event): void => {
+    if (this.#isSigned) this.#endSignedReasoning();
+    this.#emit(event);
+  };
 
   #emitText(text: string, logprobs?: readonly unknown[]): void {
     if (text === "" && logprobs === undefined) return;
-    if (this.#isSigned) this.#endSignedReasoning();
     this.hasText = true;
     const delta = { type: "text-delta", choice: this.index, text } as const;
-    this.#emitEvent(logprobs === undefined ? delta : { ...delta, logprobs });
+    this.#emitAfterReasoning(logprobs === undefined ? delta : { ...delta, logprobs });
   }
 
   #emitRefusal(text: string): void {
     if (text === "") return;
-    if (this.#isSigned) this.#endSignedReasoning();
     this.hasText = true;
-    this.#emitEvent({ type: "refusal-delta", choice: this.index, text });
+    this.#emitAfterReasoning({ type: "refusal-delta", choice: this.index, text });
   }
 
   #emitReasoning(text: string): void {
-    if (text === "") return;
     const choice = this.index;
-    this.#emitEvent({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
+    if (text !== "") this.#emit({ type: "reasoning-delta", choice, text, of: "content", part: 0 });
   }
 
   #emitImage(url: string): void {
-    if (this.#isSigned) this.#endSignedReasoning();
     const { first, last } = imageItem(url, this.#newId("ig"));
     // Written as the item of the API that has a form for it.
     const about = { choice: this.index, item: this.#images++, dialect: "responses" };
-    this.#emitEvent({ type: "item-start", ...about, raw: first });
-    this.#emitEvent({ type: "item-end", ...about, raw: last });
+    this.#emitAfterReasoning({ type: "item-start", ...about, raw: first });
+    this.#emit({ type: "item-end", ...about, raw: last });
   }
-
-  readonly #emitCall = (event: Event): void => {
-    if (this.#isSigned) this.#endSignedReasoning();
-    this.#emitEvent(event);
-  };
 
   #emitVendorExtra(of: VendorExtra["of"], fields: Fields): void {
-    this.#emitEvent({
-      type: "vendor-extra",
-      choice: this.index,
-      of,
-      extra: { dialect: "chat", fields },
-    });
+    const extra = { dialect: "chat", fields };
+    this.#emit({ type: "vendor-extra", choice: this.index, of, extra });
   }
 
-  #readReasoningExtra(fields: Fields, whole: boolean): void {
+  #readReasoningExtra(fields: Fields, isWhole: boolean): void {
     const { reasoning_details: details, ...rest } = fields;
-    const more = listOf(details) ?? [];
-    if (!whole) addDetails(this.#details, more);
-    else
-      append(
-        this.#details,
-        more.map(fieldsOf).filter((entry) => entry !== undefined),
-      );
+    const more = (listOf(details) ?? []).flatMap((entry) => fieldsOf(entry) ?? []);
+    if (isWhole) append(this.#details, more);
+    else addDetails(this.#details, more);
     if (Object.keys(rest).length > 0)
       this.#reasoningExtra = mergedPieces(this.#reasoningExtra ?? {}, rest);
     this.#isSigned = this.#details.length > 0 || this.#reasoningExtra !== undefined;
     this.#emitVendorExtra("reasoning", fields);
   }
 
-  /** Ends reasoning that is signed, with its signatures, before anything else begins. */
+  /** Ends the reasoning with its signatures. */
   #endSignedReasoning(): void {
     const [details, fields] = [this.#details, this.#reasoningExtra];
     this.#isSigned = false;
     this.#details = [];
     this.#reasoningExtra = undefined;
-    this.#emitEvent({
+    this.#emit({
       type: "reasoning-end",
       choice: this.index,
       ...(details.length > 0 && { details }),
       ...(fields !== undefined && { extra: { dialect: "chat", fields } as const }),
     });
   }
-
-  #fail(fault: Fault): void {
-    this.#emitEvent({ type: "turn-fail", fault });
-  }
 }
 
-/** Whether a delta emits nothing. */
+/** True if a delta emits nothing. */
 const isSilent = (delta: Fields, { logprobs }: Fields): boolean =>
   logprobs == null && Object.values(delta).every(isNothing);
 
-/** What a choice says in the form of old completions. */
-const textDelta = ({ message, text }: Fields): Fields | undefined =>
-  message == null && typeof text === "string" ? { content: text } : undefined;
-
 /**
- * For upstreams that send messages where deltas belong: some send all text so
- * far in each, others only what is new. Which it is shows with the second text
- * of a field, so it is decided for each field by itself.
+ * The texts of an upstream that sends messages in place of deltas. Some send all text so far in each
+ * message, others only the new text. The second text of a field shows which, field by field.
  */
 class Snapshots {
-  readonly #texts = new Map<string, Text>();
+  readonly #texts = new Map<string, SnapshotText>();
 
-  /** The message without what those before it have brought. */
+  /** The message without the text that earlier messages brought. */
   fresh(message: Fields): Fields {
     const fresh: Record<string, unknown> = { ...message };
     for (const key of ["content", "refusal", ...reasoningFields]) {
       const text = filledText(message[key]);
-      if (text !== undefined) fresh[key] = this.#new(key, text);
+      if (text !== undefined) fresh[key] = this.#freshText(key, text);
     }
     const calls = listOf(message.tool_calls);
-    if (calls !== undefined) fresh.tool_calls = calls.map((call, at) => this.#newOfCall(call, at));
+    if (calls !== undefined) fresh.tool_calls = calls.map((call, at) => this.#freshCall(call, at));
     return fresh;
   }
 
-  #newOfCall(raw: unknown, at: number): unknown {
+  #freshCall(raw: unknown, at: number): unknown {
     const call = fieldsOf(raw);
     const called = fieldsOf(call?.function);
     if (call === undefined || called === undefined) return raw;
     const key = `call ${filledText(call.id) ?? numberOf(call.index) ?? at}`;
-    const input = this.#new(key, inputText(called.arguments));
+    const input = this.#freshText(key, inputText(called.arguments));
     return { ...call, function: { ...called, arguments: input } };
   }
 
-  #new(key: string, text: string): string {
-    let known = this.#texts.get(key);
-    if (known === undefined) this.#texts.set(key, (known = newText()));
-    return newIn(known, text);
+  #freshText(key: string, text: string): string {
+    const known = this.#texts.get(key) ?? { last: "", grows: "unknown", repeated: "" };
+    this.#texts.set(key, known);
+    const { last, grows, repeated } = known;
+    if (last === "" || grows === "by pieces") {
+      known.last = text;
+      return text;
+    }
+    if (text.length > last.length && text.startsWith(last)) {
+      known.grows = "as a whole";
+      known.last = text;
+      return text.slice(last.length);
+    }
+    if (grows === "as a whole" || text === "") return "";
+    if (text === last) {
+      known.repeated += text;
+      return "";
+    }
+    known.grows = "by pieces";
+    return repeated + text;
   }
 }
 
-type Text = {
+type SnapshotText = {
   last: string;
   grows: "unknown" | "by pieces" | "as a whole";
-  /** Came once more: the same again, or a piece like the one before. */
+  /** Text that came again: a repeated whole, or a piece that is equal to the one before. */
   repeated: string;
 };
-
-const newText = (): Text => ({ last: "", grows: "unknown", repeated: "" });
-
-function newIn(known: Text, text: string): string {
-  const { last, grows, repeated } = known;
-  if (last === "" || grows === "by pieces") {
-    known.last = text;
-    return text;
-  }
-  if (text.length > last.length && text.startsWith(last)) {
-    known.grows = "as a whole";
-    known.last = text;
-    return text.slice(last.length);
-  }
-  if (grows === "as a whole" || text === "") return "";
-  if (text === last) {
-    known.repeated += text;
-    return "";
-  }
-  known.grows = "by pieces";
-  return repeated + text;
-}

@@ -15,9 +15,8 @@ import {
   strayError,
   upstreamError,
 } from "../errors/upstream-error.ts";
-import { FrameRuns, isDelta, type Delta, type Hole } from "../shared/frame-runs.ts";
-import { fieldsOf, filledText, listOf, numberOf } from "../shared/loose.ts";
-import { hasShape } from "../shared/plain.ts";
+import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
+import { fieldsOf, filledText, hasShape, listOf, numberOf } from "../shared/loose.ts";
 import {
   answerFields,
   VendorFields,
@@ -30,26 +29,29 @@ import { ChoiceReader } from "./read-choice.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** An index beyond it is not an index: no request asks for so many choices. */
+/** No request asks for so many choices, so a larger index is none. */
 const MOST_CHOICES = 1024;
 
 /** Checks the first entry of a choice; it never reads one. */
-const unread = new ChoiceReader(0, () => "");
+const unread = new ChoiceReader(
+  0,
+  () => "",
+  () => {},
+);
 
 const answerHead = { id: "filled", created: "number", model: "text", choices: "list" } as const;
 
-/** Reads what a chat upstream answers. */
+/** Reads the answer of a chat upstream. */
 class ChatReader implements EventReader {
   readonly #newId: NewId;
   readonly #frames: boolean;
   readonly #asked: number | undefined;
-  readonly #isPlainFirst: boolean;
   /** Frames that cannot be forwarded yet: a later frame may show that they need repair. */
   #heldFrames: Frame[] = [];
   #isRepaired = false;
   readonly #runs = new FrameRuns();
-  /** The frame that others may repeat. */
-  #repeated: { choice: ChoiceReader; delta: Delta; forwardable: boolean } | undefined;
+  /** A frame that others may repeat, and its text. */
+  #repeated: { readonly raw: Fields; readonly text: TextPlace } | undefined;
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   #areFinished = false;
@@ -61,28 +63,23 @@ class ChatReader implements EventReader {
   #id: string | undefined;
   #over = false;
   #out: Emit<Event> = () => {};
-  /** Events of the frame that is being read, and the last of them. */
-  #events = 0;
-  #last: Event | undefined;
 
-  constructor({ newId, frames, asked, plain = true }: ReadContext) {
+  constructor({ newId, frames, asked }: ReadContext) {
     this.#newId = newId;
     this.#frames = frames;
     this.#asked = asked;
-    this.#isPlainFirst = plain;
   }
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#out = emit;
-    this.#events = 0;
-    if (data === "[DONE]") return this.#readDone(data);
-    const value = jsonOf(data);
-    // Some upstreams wrap an error in a list.
-    const raw = isFields(value) ? value : fieldsOf(listOf(value)?.[0]);
-    if (raw !== undefined) return this.#readChunk(raw, data, name, raw === value);
     const trimmed = data.trim();
     if (trimmed === "[DONE]") return this.#readDone(trimmed);
+    this.#runs.begin();
+    const value = jsonOf(data);
+    // Some upstreams wrap an error in a list.
+    const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+    if (raw !== undefined) return this.#readChunk(raw, data, name, raw === value);
     // A frame that the end of the connection truncated is ignored: the missing end reports the cut.
     if (trimmed === "" || partial || isBeat(data, name)) return;
     this.#fail(
@@ -98,28 +95,33 @@ class ChatReader implements EventReader {
     const value = jsonOf(text);
     const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
     if (raw === undefined) return this.#fail(malformed("answered with something that is not JSON"));
-    const isPlain = raw === value && this.#fits(raw, true);
     const list = listOf(raw.choices);
-    const fault = isPlain ? undefined : upstreamError(raw);
+    const fault = upstreamError(raw);
     if (fault !== undefined) return this.#fail(fault);
     if (list === undefined)
       return this.#fail(strayError(raw, true) ?? malformed("answered without `choices`"));
+    const forwardable = this.#frames && raw === value && this.#fits(raw, list, true);
     this.#readHead(raw);
-    this.#readChoices(raw, list, true, isPlain);
-    for (const choice of this.#choices.values()) choice.close(this.#emit);
+    this.#readChoices(raw, list, true);
+    for (const choice of this.#choices.values()) choice.close();
     if (this.#frames && !this.#over)
-      emit({ type: "frame", data: text, forwardable: isPlain, ends: "terminal", whole: true });
+      emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
     this.#over = true;
   }
 
+  /** Reads a run as one frame with the text of all. */
   run(text: string, at: number, emit: Emit<Event>): number {
     const repeated = this.#repeated;
-    if (repeated === undefined || this.#over || !repeated.choice.takesRuns()) return at;
+    if (repeated === undefined || this.#over || this.#mustHoldFrames()) return at;
     const run = this.#runs.take(text, at);
     if (run === undefined) return at;
-    const { choice, delta, forwardable } = repeated;
+    const { raw, text: place } = repeated;
+    const list = listOf(raw.choices) ?? [];
     this.#out = emit;
-    choice.more(delta, run, emit);
+    this.#runs.begin(run);
+    place.holder[place.key] = run.literals.of;
+    const forwardable = this.#frames && this.#fits(raw, list, false);
+    this.#readChoices(raw, list, false);
     const frames = text.slice(at, run.end);
     if (this.#frames) this.#emitFrame({ type: "frame", data: "", run: frames, forwardable }, false);
     return run.end;
@@ -129,18 +131,12 @@ class ChatReader implements EventReader {
     return this.#over;
   }
 
-  /** Whether a frame or an answer is as the OpenAI API writes it. */
-  #fits(raw: Fields, isWhole: boolean): boolean {
-    if (!this.#isPlainFirst || !this.#hasOwnHead(raw, isWhole)) return false;
-    if (upstreamError(raw) !== undefined) return false;
-    const isCounted = raw.usage != null;
-    if (
-      isCounted ? !isOwnUsage(raw.usage) : raw.x_groq != null && fieldsOf(raw.x_groq)?.usage != null
-    )
-      return false;
-    const list = raw.choices as readonly unknown[];
-    if (list.length === 0) return !isWhole && strayError(raw) === undefined;
-    if (list.length > 1 && !isWhole) return false;
+  /** True if a frame or an answer is as the OpenAI API writes it, so that it may be forwarded. */
+  #fits(raw: Fields, list: readonly unknown[], isWhole: boolean): boolean {
+    if (!this.#hasOwnHead(raw, isWhole)) return false;
+    const isCounted =
+      raw.usage == null ? fieldsOf(raw.x_groq)?.usage == null : isOwnUsage(raw.usage);
+    if (!isCounted || (isWhole ? list.length === 0 : list.length > 1)) return false;
     for (let at = 0; at < list.length; at++) {
       const entry = list[at];
       if (!isFields(entry) || !isIndex(entry.index) || entry.usage != null) return false;
@@ -160,21 +156,23 @@ class ChatReader implements EventReader {
   }
 
   #readChunk(raw: Fields, data: string, name: string | undefined, isAlone: boolean): void {
-    const isPlain = isAlone && name !== "error" && this.#fits(raw, false);
     const list = listOf(raw.choices) ?? [];
-    if (isPlain) this.#readHead(raw);
-    else {
-      const fault = name === "error" ? bareError(raw) : this.#faultIn(raw, list);
-      if (fault !== undefined) return this.#fail(fault);
-      const isNoise = list.length === 0 && readUsage(raw) === undefined;
-      if (this.#started || !isNoise || filledText(raw.id) !== undefined) this.#readHead(raw);
-      // It is no part of the answer, and forwarding it could only confuse.
-      if (isNoise && !this.#hasOwnHead(raw, false)) return;
-    }
-    const hasCount = this.#readChoices(raw, list, false, isPlain);
+    // An answer that fails in its first choice has not begun.
+    const first = this.#started ? undefined : fieldsOf(list[0]);
+    const fault =
+      name === "error"
+        ? bareError(raw)
+        : (upstreamError(raw) ??
+          (list.length === 0 ? strayError(raw) : first && upstreamError(first)));
+    if (fault !== undefined) return this.#fail(fault);
+    const forwardable = this.#frames && isAlone && this.#fits(raw, list, false);
+    const isNoise = list.length === 0 && readUsage(raw) === undefined;
+    if (this.#started || !isNoise || filledText(raw.id) !== undefined) this.#readHead(raw);
+    // A frame that is no part of the answer is not forwarded: it could only confuse.
+    if (isNoise && !this.#hasOwnHead(raw, false)) return;
+    const hasCount = this.#readChoices(raw, list, false);
     if (this.#over) return;
-    const only = this.#events === 1 ? this.#last : undefined;
-    const delta = only !== undefined && isDelta(only) ? only : undefined;
+    const delta = this.#runs.onlyDelta();
     if (!this.#frames && delta === undefined) return;
     const before = this.#areFinished;
     const hold = this.#mustHoldFrames();
@@ -183,17 +181,18 @@ class ChatReader implements EventReader {
         type: "frame",
         data,
         name,
-        forwardable: isPlain,
+        forwardable,
         ends: !before && this.#areFinished ? "terminal" : undefined,
         usageOnly: list.length === 0 && hasCount ? true : undefined,
       },
       hold,
     );
-    if (delta === undefined || hold || list.length !== 1 || "logprobs" in delta) return;
-    const holes = holesOf(raw, delta, isPlain);
-    const choice = this.#choiceAt(delta.choice);
-    if (holes !== undefined && choice !== undefined && this.#runs.learn(data, name, holes))
-      this.#repeated = { choice, delta, forwardable: isPlain };
+    if (delta === undefined || hold || list.length !== 1) return;
+    const text = placeOf(raw, delta);
+    if (text === undefined) return;
+    const hole: Hole = { type: "text", path: text.path };
+    const holes = raw.obfuscation === undefined ? [hole] : [hole, padding];
+    if (this.#runs.learn(data, name, holes)) this.#repeated = { raw, text };
   }
 
   /**
@@ -211,18 +210,10 @@ class ChatReader implements EventReader {
     for (const one of held) this.#out(this.#isRepaired ? { ...one, forwardable: false } : one);
   }
 
-  #faultIn(raw: Fields, list: readonly unknown[]): Fault | undefined {
-    const fault = upstreamError(raw) ?? (list.length === 0 ? strayError(raw) : undefined);
-    if (fault !== undefined || this.#started) return fault;
-    // An answer that fails in its first choice has not begun.
-    const first = fieldsOf(list[0]);
-    return first && upstreamError(first);
-  }
-
   #readDone(data: string): void {
     this.#mustHoldFrames();
     const forwardable = this.#areFinished;
-    for (const choice of this.#choices.values()) choice.close(this.#emit);
+    for (const choice of this.#choices.values()) choice.close();
     if (!this.#over) this.#emitFrame({ type: "frame", data, forwardable, ends: "done" }, false);
     this.#over = true;
   }
@@ -255,18 +246,22 @@ class ChatReader implements EventReader {
   }
 
   /** Reads the choices, the links and the count of a frame or an answer. True if there is a count. */
-  #readChoices(raw: Fields, list: readonly unknown[], isWhole: boolean, isPlain: boolean): boolean {
+  #readChoices(raw: Fields, list: readonly unknown[], isWhole: boolean): boolean {
+    let isCounted = raw.usage != null || raw.x_groq != null;
     for (let at = 0; at < list.length; at++) {
       const entry = list[at];
-      if (!isFields(entry) || (!isPlain && isBlank(entry))) continue;
-      const choice = this.#choice(isPlain || isIndex(entry.index) ? Number(entry.index) : at);
+      if (!isFields(entry)) continue;
+      isCounted ||= entry.usage != null;
+      const { delta, message, text, error, finish_reason: reason } = entry;
+      // An entry without content is no choice.
+      if ((delta ?? message ?? text ?? error ?? reason) == null) continue;
+      const choice = this.#choice(isIndex(entry.index) ? entry.index : at);
       const extra = choice.vendorFields.changed(entry);
       if (extra !== undefined) this.#emitVendorExtra("choice", choice, extra);
-      if (isPlain) choice.take(entry, isWhole, this.#emit);
-      else choice.each(entry, isWhole, this.#emit);
+      choice.each(entry, isWhole);
     }
     if (raw.citations !== undefined || this.#waitingLinks.length > 0) this.#readLinks(raw);
-    const usage = isPlain && raw.usage == null ? undefined : readUsage(raw);
+    const usage = isCounted ? readUsage(raw) : undefined;
     if (usage !== undefined) this.#emit({ type: "usage", usage });
     return usage !== undefined;
   }
@@ -275,19 +270,15 @@ class ChatReader implements EventReader {
     const known = this.#choices.get(index);
     if (known !== undefined) return known;
     // An upstream that is asked for one answer may number it otherwise than from 0.
-    const choice = new ChoiceReader(this.#asked === 1 ? this.#choices.size : index, this.#newId);
+    const number = this.#asked === 1 ? this.#choices.size : index;
+    const choice = new ChoiceReader(number, this.#newId, this.#emit);
     this.#choices.set(index, choice);
     return choice;
   }
 
-  #choiceAt(index: number): ChoiceReader | undefined {
-    for (const choice of this.#choices.values()) if (choice.index === index) return choice;
-    return undefined;
-  }
-
   /**
-   * Whether frames have to wait: nothing has been emitted yet, a call waits for its name, or all is
-   * over. Some upstreams send more after their end, or after they have counted.
+   * True if frames have to wait: nothing has been emitted yet, a call waits for its name, or all
+   * choices have ended. Some upstreams send more after their end, or after they have counted.
    */
   #mustHoldFrames(): boolean {
     let areFinished = this.#choices.size > 0;
@@ -311,7 +302,7 @@ class ChatReader implements EventReader {
     }
     const [first] = this.#choices.values();
     if (this.#waitingLinks.length === 0 || first?.hasText !== true) return;
-    for (const url of this.#waitingLinks) first.note(readLink(url), this.#emit);
+    for (const url of this.#waitingLinks) first.note(readLink(url));
     this.#waitingLinks = [];
   }
 
@@ -321,50 +312,44 @@ class ChatReader implements EventReader {
 
   readonly #emit = (event: Event): void => {
     if (event.type === "turn-fail") this.#over = true;
-    this.#events++;
-    this.#last = event;
-    this.#out(event);
+    this.#out(this.#runs.pass(event));
   };
 }
 
 export const readEvents = (context: ReadContext): EventReader => new ChatReader(context);
 
-/**
- * Values that change in frames like this one. None if the next such frame may mean something else:
- * the first role is right, later ones need repair.
- */
-function holesOf(raw: Fields, said: Delta, forwardable: boolean): readonly Hole[] | undefined {
-  const delta = fieldsOf(fieldsOf(listOf(raw.choices)?.[0])?.delta);
-  if (delta === undefined || (delta.role !== undefined && forwardable)) return undefined;
-  const place = placeOf(delta, said);
-  if (place === undefined) return undefined;
-  const text: Hole = { type: "text", path: ["choices", "0", "delta", ...place] };
-  return raw.obfuscation === undefined ? [text] : [text, padding];
-}
-
 const padding: Hole = { type: "padding", path: ["obfuscation"] };
 
-/** Where in the delta of a frame the text stands. */
-function placeOf(delta: Fields, said: Delta): readonly string[] | undefined {
-  const { type, text } = said;
+/** The text of a frame that has one choice: the object and the key that hold it, and the path to it. */
+type TextPlace = {
+  readonly holder: Record<string, unknown>;
+  readonly key: string;
+  readonly path: readonly string[];
+};
+
+function placeOf(raw: Fields, { type, text }: Delta): TextPlace | undefined {
+  const delta = fieldsOf(fieldsOf(listOf(raw.choices)?.[0])?.delta);
+  const place = (key: string | undefined, inner: Fields | undefined, ...path: string[]) =>
+    key !== undefined && inner?.[key] === text
+      ? { holder: inner, key, path: ["choices", "0", "delta", ...path, key] }
+      : undefined;
   switch (type) {
     case "text-delta":
-      return delta.content === text ? ["content"] : undefined;
-    case "reasoning-delta": {
-      const key = reasoningFields.find((one) => delta[one] === text);
-      return key === undefined ? undefined : [key];
-    }
+      return place("content", delta);
+    case "reasoning-delta":
+      return place(
+        reasoningFields.find((key) => delta?.[key] === text),
+        delta,
+      );
     case "call-delta": {
-      const [entry, ...others] = listOf(delta.tool_calls) ?? [];
+      const [entry, ...others] = listOf(delta?.tool_calls) ?? [];
       const call = others.length === 0 ? fieldsOf(entry) : undefined;
-      const { name, arguments: input } = fieldsOf(call?.function) ?? {};
+      const body = fieldsOf(call?.function ?? call?.custom);
       // A name that comes with every piece may begin another call.
-      if (filledText(name) !== undefined) return undefined;
-      if (input === text) return ["tool_calls", "0", "function", "arguments"];
-      const custom = call?.function === undefined ? fieldsOf(call?.custom) : undefined;
-      return custom?.input === text && filledText(custom.name) === undefined
-        ? ["tool_calls", "0", "custom", "input"]
-        : undefined;
+      if (filledText(body?.name) !== undefined) return undefined;
+      return call?.function === undefined
+        ? place("input", body, "tool_calls", "0", "custom")
+        : place("arguments", body, "tool_calls", "0", "function");
     }
     default:
       return type satisfies never;
@@ -373,7 +358,3 @@ function placeOf(delta: Fields, said: Delta): readonly string[] | undefined {
 
 const isIndex = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < MOST_CHOICES;
-
-/** An entry without content is no choice. */
-const isBlank = ({ delta, message, text, error, finish_reason: finish }: Fields): boolean =>
-  [delta, message, text, error, finish].every((value) => value === undefined || value === null);

@@ -24,8 +24,8 @@ import {
   isListed,
   listOf,
   numberOf,
+  hasShape,
 } from "../shared/loose.ts";
-import { hasShape } from "../shared/plain.ts";
 import { eventTypes } from "./event-types.ts";
 import { OutputReader } from "./read-output.ts";
 

@@ -3,8 +3,7 @@ import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
-import { hasShape, type Shape } from "../shared/plain.ts";
+import { fieldsOf, listOf, filledText, hasShape, type Shape } from "../shared/loose.ts";
 import { isStatus } from "./fields.ts";
 import { type ItemSink, openItem, type OutputItem } from "./output-items.ts";
 

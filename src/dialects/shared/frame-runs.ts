@@ -110,7 +110,7 @@ export class FrameRuns {
   }
 }
 
-export const isDelta = (event: Event): event is Delta =>
+const isDelta = (event: Event): event is Delta =>
   event.type === "text-delta" || event.type === "call-delta" || event.type === "reasoning-delta";
 
 /** `JSON.stringify` escapes neither slashes nor characters by their numbers, with few exceptions. */

@@ -24,6 +24,36 @@ export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
 
+/** A type of field: `filled` is a text that is not empty, `count` a number that is not negative. */
+type Form = "text" | "filled" | "number" | "count" | "list" | "fields";
+
+/** The fields that an API always writes, and their types. */
+export type Shape = Readonly<Record<string, Form>>;
+
+/** True if a value is an object that has every field of a shape. It may have others. */
+export function hasShape(value: unknown, shape: Shape): value is Fields {
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in shape) {
+    const field = (value as Fields)[key];
+    const form = shape[key];
+    if (form === "text" || form === "filled") {
+      if (typeof field !== "string" || (form === "filled" && field === "")) return false;
+    } else if (form === "number" || form === "count") {
+      if (typeof field !== "number" || (form === "count" && !(field >= 0))) return false;
+    } else if (typeof field !== "object" || field === null) return false;
+    else if (Array.isArray(field) !== (form === "list")) return false;
+  }
+  return true;
+}
+
+/** True if a value has no content: most providers write some of their fields empty. */
+export function isNothing(value: unknown): boolean {
+  if (typeof value !== "object" || value === null)
+    return value === undefined || value === null || value === "";
+  for (const _ in value) return false;
+  return true;
+}
+
 /** Finds a meaning by one of the words for it, from lists of words by meaning. */
 export const meaningsOf = <Meaning extends string>(
   words: Readonly<Partial<Record<Meaning, string>>>,
