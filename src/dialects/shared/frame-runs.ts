@@ -41,6 +41,7 @@ type Stencil = {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const SPACE = 0x20;
 const MOST_PAUSES = 63;
 
 /**
@@ -141,8 +142,12 @@ function matchFrames(
         if (text.slice(start, at) !== number) return frame;
         continue;
       }
-      at = literalEnd(text, start);
-      if (at === -1) return frame;
+      // The quote that closes the string.
+      for (at = start; at < text.length && text.charCodeAt(at) !== QUOTE; at++) {
+        const char = text.charCodeAt(at);
+        if (char < SPACE) return frame;
+        if (char === BACKSLASH) at++;
+      }
       if (type === "text") literal = text.slice(start, at);
       else if (text.slice(start, at).includes("\\")) return frame;
     }
@@ -165,17 +170,6 @@ export function asNextParagraph(said: Pieces): Pieces {
   const text = `\n\n${said.text}`;
   const [first = "", ...others] = literalsOf(said);
   return { text, literals: { of: text, pieces: [`\\n\\n${first}`, ...others] } };
-}
-
-/** Where the quote stands that closes the string that begins at `at`; -1 if there is none. */
-function literalEnd(text: string, at: number): number {
-  for (let end = at; end < text.length; end++) {
-    const char = text.charCodeAt(end);
-    if (char === QUOTE) return end;
-    if (char === BACKSLASH) end++;
-    else if (char < 0x20) return -1;
-  }
-  return -1;
 }
 
 /** Cuts the holes out of a frame, if all of them are found. */

@@ -178,12 +178,16 @@ export function keptPlan(round: Planned, asked: Parameters<typeof planRecord>[1]
   return plan;
 }
 
+const lists = ["decisions", "parameters", "rules"] as const;
+
 /** True if two plans for the same tools have the same report. */
 function isSame(one: PlanRecord, other: PlanRecord): boolean {
   if (one.upstream !== other.upstream || one.profile !== other.profile) return false;
   if (one.straight !== other.straight) return false;
-  for (const key of ["decisions", "parameters", "rules"] as const) {
-    const [list, twins] = [one[key], other[key]];
+  for (let kind = 0; kind < lists.length; kind++) {
+    const key = lists[kind] ?? "rules";
+    const list = one[key];
+    const twins = other[key];
     if (list.length !== twins.length) return false;
     for (let at = 0; at < list.length; at++)
       if (!isSameEntry(list[at] ?? {}, twins[at] ?? {})) return false;
