@@ -19,10 +19,11 @@ export { findBundle } from "./observe/recording/recorder.ts";
 export { readBundle, type Bundle } from "./observe/recording/bundle.ts";
 export { explain } from "./observe/recording/explain.ts";
 export { scrubber, secretsIn } from "./observe/recording/secrets.ts";
-export type { AnswerDifference, TurnDifference } from "./observe/recording/replay/compare.ts";
+export type { TurnDifference } from "./observe/recording/replay/compare.ts";
 export {
   replayAgainst,
   type AgainstResult,
+  type AnswerDifference,
   type AnswerSummary,
 } from "./observe/recording/replay/replay-against.ts";
 export { replayBundle } from "./observe/recording/replay/replay.ts";

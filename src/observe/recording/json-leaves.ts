@@ -1,15 +1,15 @@
-/** Finds the strings, numbers and keys of JSON text, where they stand and under which keys. */
+/** Finds the strings, numbers and keys of JSON text, with their offsets and the keys above them. */
 
 import { closingQuote, skipBlanks } from "../../json/scan.ts";
 
-/** An object or list that a value stands in. */
+/** The object or list around a value. */
 export type Container = {
   readonly parent: Container | undefined;
-  /** Its key or its place in its parent. */
+  /** Its key or its index in its parent. */
   readonly key: string | number;
   readonly isList: boolean;
   readonly depth: number;
-  /** Its short values under `fieldKeys`, as they are written. */
+  /** The raw text of its short values under `fieldKeys`. */
   readonly fields: Map<string, string>;
   /** Filled in by `isContent`. */
   isContent?: boolean;
@@ -17,20 +17,23 @@ export type Container = {
 
 export type Leaf = {
   readonly type: "string" | "number" | "key";
-  /** Of the text without quotes. */
+  /** The offset of its text, without a quote. */
   readonly start: number;
-  readonly end: number;
+  readonly raw: string;
   readonly container: Container;
   readonly key: string | number;
+  /** The text that replaces it; the same until it is masked. */
+  masked: string;
 };
 
-export type Leaves = {
+export type Document = {
+  readonly text: string;
   readonly leaves: readonly Leaf[];
-  /** Where the text ends or stops being JSON. */
+  /** The end of the JSON in the text. */
   readonly end: number;
 };
 
-/** Fields that tell pieces of one text from pieces of another. */
+/** Fields that distinguish pieces of one text from pieces of another. */
 export const fieldKeys = new Set(
   "type method index item_id output_index content_index summary_index".split(" "),
 );
@@ -39,8 +42,8 @@ const LONGEST_FIELD = 64;
 const NUMBER = /-?\d+(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
 const WORD = /true|false|null/y;
 
-/** All leaves in the order of the text. The text may be cut off anywhere, in a string too. */
-export function jsonLeaves(text: string): Leaves {
+/** All leaves in the order of the text, which may be cut off anywhere, in a string too. */
+export function jsonLeaves(text: string): Document {
   const leaves: Leaf[] = [];
   const root: Container = { parent: undefined, key: "", isList: true, depth: 0, fields: new Map() };
   let container = root;
@@ -48,16 +51,16 @@ export function jsonLeaves(text: string): Leaves {
   let next = "value" as "value" | "key" | "colon" | "comma";
   let at = 0;
   const add = (type: Leaf["type"], start: number, end: number): void => {
-    leaves.push({ type, start, end, container, key });
-    const isShort = type !== "key" && end - start <= LONGEST_FIELD;
-    if (isShort && typeof key === "string" && fieldKeys.has(key))
-      container.fields.set(key, text.slice(start, end));
+    const raw = text.slice(start, end);
+    leaves.push({ type, start, raw, container, key, masked: raw });
+    const isShort = type !== "key" && raw.length <= LONGEST_FIELD;
+    if (isShort && typeof key === "string" && fieldKeys.has(key)) container.fields.set(key, raw);
     next = type === "key" ? "colon" : "comma";
   };
   for (;;) {
     at = skipBlanks(text, at);
     const char = text.charAt(at);
-    if (char === "" || (container === root && next === "comma")) return { leaves, end: at };
+    if (char === "" || (container === root && next === "comma")) return { text, leaves, end: at };
     if (char === (container.isList ? "]" : "}") && container !== root && next !== "colon") {
       key = container.key;
       container = container.parent ?? root;
@@ -76,7 +79,7 @@ export function jsonLeaves(text: string): Leaves {
       add(type, at + 1, end);
       if (type === "key") key = decodeJson(text.slice(at + 1, end));
       at = end + 1;
-      if (end >= text.length) return { leaves, end: text.length };
+      if (end >= text.length) return { text, leaves, end: text.length };
     } else if (next === "value" && (char === "{" || char === "[")) {
       const isList = char === "[";
       container = { parent: container, key, isList, depth: container.depth + 1, fields: new Map() };
@@ -88,7 +91,7 @@ export function jsonLeaves(text: string): Leaves {
       const numberEnd = next === "value" ? matchEnd(NUMBER, text, at) : at;
       if (numberEnd > at) add("number", at, numberEnd);
       else if (wordEnd > at) next = "comma";
-      else return { leaves, end: at };
+      else return { text, leaves, end: at };
       at = Math.max(wordEnd, numberEnd);
     }
   }
@@ -102,7 +105,21 @@ function matchEnd(pattern: RegExp, text: string, at: number): number {
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(.))/gs;
 const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 
-/** The text that stands in a JSON string. Each escape becomes one unit of UTF-16. */
+/** The document with its masked leaves, and the text after its JSON. */
+export function joined({ text, leaves, end }: Document): {
+  readonly json: string;
+  readonly rest: string;
+} {
+  let json = "";
+  let from = 0;
+  for (const { start, raw, masked } of leaves) {
+    json += text.slice(from, start) + masked;
+    from = start + raw.length;
+  }
+  return { json: json + text.slice(from, end), rest: text.slice(Math.max(from, end)) };
+}
+
+/** The content of a JSON string. Each escape becomes one unit of UTF-16. */
 export const decodeJson = (raw: string): string =>
   raw.includes("\\")
     ? raw.replaceAll(ESCAPE, (_, hex?: string, char = "") =>

@@ -35,7 +35,7 @@ const vocabulary = wordsIn(`
   window workspace write ws x xai xhigh xml yaml zip
 `);
 
-/** True if a value consists of the words of the APIs, with dates of versions, and of no other. */
+/** True if a value consists of words of the APIs and of dates of versions alone. */
 export function isApiWord(value: string): boolean {
   if (value === "") return true;
   if (value.length > 80 || !/^[a-zA-Z][\w.:/+-]*$/.test(value)) return false;
@@ -46,7 +46,7 @@ export function isApiWord(value: string): boolean {
   return words.every((word) => vocabulary.has(word) || /^(?:20\d{6}|\d{2}|20\d\d)$/.test(word));
 }
 
-/** Keys under which such values stand. Under any other key they are content. */
+/** Keys with such values. Values of all other keys are content. */
 const enumKeys = wordsIn(`
   type role object status event method kind code param reason phase finish_reason stop_reason
   native_finish_reason stop effort syntax detail service_tier encoding format verbosity truncation
@@ -54,37 +54,37 @@ const enumKeys = wordsIn(`
   summary generate_summary mode required container direction media_type mime_type mimeType
 `);
 
-/** The prefix of an id that says what it names. The rest of the id is arbitrary. */
+/** The prefix of an id that names its kind. The rest of the id is arbitrary. */
 export function idPrefix(id: string): string {
   const [prefix = "", word = ""] = /^([a-z]+)[_.-]/.exec(id) ?? [];
   return vocabulary.has(word) ? prefix : "";
 }
 
-/** Objects and texts under these keys are what a client or a model wrote. */
+/** Keys of objects and texts that a client or a model wrote. */
 const contentKeys = wordsIn(
   "arguments args input metadata parsed parsed_arguments structuredContent",
 );
-/** Lists and numbers under these keys are too. */
+/** Keys of lists and numbers that a client or a model wrote. */
 const valueKeys = wordsIn("bytes enum const default examples example");
 const schemaMaps = wordsIn("properties $defs definitions patternProperties");
 /** Keywords of a schema that list keys. */
 const keyLists = wordsIn("required propertyOrdering dependentRequired dependencies");
 
-/** No request is nested deeper. Deeper values are masked as content. */
+/** Requests are not nested deeper; deeper values are masked as content. */
 const DEEPEST = 100;
 
-/** True within what a client or a model wrote, such as the arguments of a call. */
+/** True within a value that a client or a model wrote, such as the arguments of a call. */
 function isContent(container: Container): boolean {
   const { parent, key, isList, depth } = container;
   if (parent === undefined || depth > DEEPEST) return parent !== undefined;
   return (container.isContent ??=
     isContent(parent) ||
-    // A schema may stand under any name. A list of items is called `input` too.
+    // A property of a schema may have any name. A list of items is named `input` too.
     (!schemaMaps.has(`${parent.key}`) &&
       (valueKeys.has(`${key}`) || (!isList && contentKeys.has(`${key}`)))));
 }
 
-/** Words of others that bundles keep. */
+/** Words of clients and of the configuration that bundles keep. */
 export type KnownWords = {
   /** Names of declared tools; empty if names are masked. */
   readonly tools: Set<string>;
@@ -94,16 +94,10 @@ export type KnownWords = {
   readonly models: ReadonlySet<string>;
 };
 
-/**
- * The side that wrote a document. A client chose everything in a request; an account is the
- * gateway's own report of a plan or a turn.
- */
-export type Origin = "request" | "upstream" | "reply" | "account";
+/** The side that wrote a document. A client chose everything in a request. */
+export type Origin = "request" | "upstream" | "reply";
 
-/**
- * What becomes of a leaf. `model`: the model that an upstream names. `sentence`: the text of an
- * error. `own`: a sentence of the gateway. `tool`: the name of a tool in an account.
- */
+/** The way to mask a leaf. `model`: the model that an upstream names. `sentence`: the text of an error. */
 export type Treatment =
   | "kept"
   | "masked"
@@ -112,9 +106,7 @@ export type Treatment =
   | "id"
   | "model"
   | "sentence"
-  | "pattern"
-  | "own"
-  | "tool";
+  | "pattern";
 
 const ID_KEY = /(?:^id|_ids?|(?:thread|turn|call|item|expectedTurn|request)Id)$|^ids$/;
 
@@ -124,16 +116,16 @@ export function treatmentOf(
   { known, origin }: { readonly known: KnownWords; readonly origin: Origin },
 ): Treatment {
   const { type, container } = leaf;
-  const word = wordOf(leaf);
-  if (origin === "account") return type === "string" ? treatmentInAccount(word) : "kept";
   if (type === "key") return "key";
+  const word = wordOf(leaf);
   const isOfContent = isContent(container);
   if (type === "number")
     return isOfContent || ID_KEY.test(`${leaf.key}`) || valueKeys.has(word) ? "number" : "kept";
   if (isOfContent) return "masked";
   if (origin !== "request" && isOfError(leaf)) return "sentence";
   if (ID_KEY.test(word) && word !== "user_id") return "id";
-  if (isToolName(word)) return known.tools.has(value) ? "kept" : "masked";
+  if (/^(?:name|namespace|tool|toolName)$/.test(word))
+    return known.tools.has(value) ? "kept" : "masked";
   if (word === "model") {
     if (known.models.has(value)) return "kept";
     return origin === "request" ? "masked" : "model";
@@ -143,21 +135,14 @@ export function treatmentOf(
     (word === "$ref" && value.startsWith("#/")) ||
     (word === "$schema" && /^https?:\/\/json-schema\.org\/[\w/.-]*schema#?$/.test(value)) ||
     (keyLists.has(word) && known.keys.has(value));
-  // Stop sequences stand in texts too, and become the same there.
+  // Stop sequences of a request have the same mask in texts.
   const isStop = origin === "request" && word === "stop";
   return isOfSchema || (!isStop && enumKeys.has(word) && isApiWord(value)) ? "kept" : "masked";
-}
-
-function treatmentInAccount(word: string): Treatment {
-  if (/^(?:name|namespace|upstream_name)$/.test(word)) return "tool";
-  return word === "reason" ? "own" : "kept";
 }
 
 /** The key of a value; for an entry of a list, the key of the list. */
 const wordOf = ({ container, key }: Leaf): string =>
   `${typeof key === "number" ? container.key : key}`;
-
-const isToolName = (word: string): boolean => /^(?:name|namespace|tool|toolName)$/.test(word);
 
 const errorKeys = wordsIn("error errors fault base_resp last_error details incomplete_details");
 const errorTexts = wordsIn("message msg detail reason status_msg error_message");
@@ -176,27 +161,23 @@ function isOfError({ container, key }: Leaf): boolean {
 /** True for a key that names a field. Such keys are kept. */
 export const isName = (key: string): boolean => /^[\w$@.:/#-]{0,64}$/.test(key);
 
-/** What a leaf of a request tells of all documents: a key of a schema, a stop sequence, the name of a tool. */
+const toolLists = wordsIn("tools functions functionDeclarations dynamicTools");
+
+/** The meaning of a leaf of a request for all documents: a key of a schema, a stop sequence or the name of a tool. */
 export function learnedFrom(leaf: Leaf): "key" | "stop" | "tool" | undefined {
   const { type, container } = leaf;
   if (type === "number" || isContent(container)) return undefined;
   if (type === "key") return schemaMaps.has(`${container.key}`) ? "key" : undefined;
   const word = wordOf(leaf);
   if (word === "stop" || word === "stop_sequences") return "stop";
-  return (word === "name" || word === "namespace") && isOfTool(container) ? "tool" : undefined;
-}
-
-const toolLists = wordsIn("tools functions functionDeclarations dynamicTools");
-
-/** True within the declaration of a tool. */
-function isOfTool(container: Container): boolean {
+  if (word !== "name" && word !== "namespace") return undefined;
   let at: Container | undefined = container;
   for (let up = 0; at !== undefined && up < 6; up++, at = at.parent)
-    if (at.isList && toolLists.has(`${at.key}`)) return true;
-  return false;
+    if (at.isList && toolLists.has(`${at.key}`)) return "tool";
+  return undefined;
 }
 
-/** The label that all pieces of one streamed text share; undefined for a text that is whole. */
+/** The label that all pieces of one streamed text share; undefined for a whole text. */
 export function streamOf({ container, key }: Leaf): string | undefined {
   if (container.depth > DEEPEST) return undefined;
   let label = `${key}`;
@@ -208,7 +189,7 @@ export function streamOf({ container, key }: Leaf): string | undefined {
     const own = [...fieldKeys].flatMap((name) =>
       name === "method" ? [] : (fields.get(name) ?? []),
     );
-    // A place in a list says nothing where what stands there has a number.
+    // An entry with a number of its own may have any index in its list.
     label = `${fields.has("index") ? "" : at.key}(${own.join(",")})/${label}`;
   }
   return isPiece ? label : undefined;

@@ -2,7 +2,7 @@
 
 import { randomInt } from "node:crypto";
 
-/** The first letter or digit that stands for others of as many bytes in UTF-8, and how many there are. */
+/** The letters or digits that replace a character: the first one and their number. All take as many bytes in UTF-8 as the character. */
 function alphabetOf(code: number): readonly [first: number, count: number] {
   if (code < 0x80) return code < 0x3a ? [0x30, 10] : [0x61, 26];
   if (code < 0x800) return [0x100, 0x150];
@@ -24,14 +24,14 @@ function mixed(number: number): number {
 }
 
 /**
- * The mask of one bundle. A masked character depends on a random key and on the text up to it. So
- * equal texts stay equal, different ones differ, and a text that begins with another still does:
- * repeated calls and answers that repeat all they said before are read as such.
+ * The mask of one bundle. A masked character depends on a random key and on the text up to it, so
+ * equal texts stay equal, different ones differ, and a text that begins with another still does.
+ * The gateway thus finds the same repeated calls and the same cumulative texts.
  */
 export class TextMask {
   readonly #seed: number;
   readonly #key: number;
-  /** The words of all masked texts, in small letters. */
+  /** The words of all masked texts, in lower case. */
   readonly #words = new Set<string>();
   /** Names and ids, and the mask of each. */
   readonly #names = new Map<string, string>();
@@ -82,7 +82,7 @@ export class TextMask {
       });
       if (!isWritten(text) || isWritten(masked + exponent)) return masked + exponent;
     }
-    // The largest and the smallest numbers have few neighbours of their length.
+    // The largest and the smallest numbers have few neighbors of their length.
     return text;
   }
 
@@ -94,7 +94,7 @@ export class TextMask {
       state = mixed(state ^ code);
       const place = mixed(state ^ this.#key) % count;
       const masked = String.fromCodePoint(first + place);
-      // No character stands for itself.
+      // A letter is never replaced by itself.
       if (masked !== char.toLowerCase()) return masked;
       return String.fromCodePoint(first + ((place + 1) % count));
     });
@@ -104,18 +104,17 @@ export class TextMask {
 /** True for a number as JavaScript writes it. */
 const isWritten = (number: string): boolean => String(Number(number)) === number;
 
-/** A stop sequence as texts have it then: of a character that no masked word has. */
+/** The mask of a stop sequence, in texts too: it consists of a character that no masked word has. */
 export const maskStop = (text: string): string =>
   text.replaceAll(LETTER, (char) => (char < "\x80" ? "_" : blotOut(char)));
 
-/** As many characters and bytes, all alike. */
+/** As many equal characters, with the same number of bytes. */
 export const blotOut = (text: string, chars: RegExp = /./gsu): string =>
   text.replaceAll(chars, (char) => {
     const code = char.codePointAt(0) ?? 0;
-    if (code < 0x80) return "x";
-    return code < 0x800 ? "é" : code < 0x10000 ? "一" : "𠀀";
+    return code < 0x80 ? "x" : String.fromCodePoint(alphabetOf(code)[0]);
   });
 
-/** What a mask keeps of a text. Half a pair of UTF-16 may be half a letter: a delta may end within one. */
+/** The part of a text that a mask keeps. Half a pair of UTF-16 may be half a letter, because a delta may end within one. */
 export const sizesOf = (text: string): string =>
   text.replaceAll(LETTER, (char) => blotOut(char)).replaceAll(/\p{Cs}/gu, "?");

@@ -2,7 +2,14 @@
 
 import { isUtf8 } from "node:buffer";
 import { faults } from "../../turn/fault-table.ts";
-import { decodeJson, encodeLike, jsonLeaves } from "./json-leaves.ts";
+import {
+  decodeJson,
+  encodeLike,
+  jsonLeaves,
+  joined,
+  type Document,
+  type Leaf,
+} from "./json-leaves.ts";
 import {
   idPrefix,
   isApiWord,
@@ -17,7 +24,7 @@ import {
 import type { Scrub } from "./secrets.ts";
 import { maskStop, TextMask, WORD } from "./text-mask.ts";
 
-/** Work in steps that are short each, so that turns under way need not wait for all of it. */
+/** Work in short steps, with other work of the process between them. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
 export type WireMaskOptions = {
@@ -31,39 +38,29 @@ export type WireMaskOptions = {
   /** Names of the configuration. */
   readonly models?: readonly string[] | undefined;
   readonly upstreams?: readonly string[] | undefined;
-  /** The turn failed by a rule of the gateway, so the errors in its reply are the gateway's sentences. */
+  /** True if a rule of the gateway ended the turn, so that the errors in its reply are the gateway's sentences. */
   readonly isOwnError?: boolean | undefined;
 };
 
-/** JSON text, its leaves, and the masked text of each. */
-type Document = ReturnType<typeof jsonLeaves> & {
-  readonly text: string;
-  readonly masked: string[];
-};
-
-/** A leaf of a document, with its decoded text. */
-type Piece = { readonly document: Document; readonly at: number; readonly length: number };
-
-/** A text, of one leaf or of pieces, that is masked as one. */
-type Group = { text: string; readonly treatment: Treatment; readonly pieces: Piece[] };
+/** A text, of one leaf or of the pieces of a stream, that is masked as one. */
+type Group = { text: string; readonly treatment: Treatment; readonly leaves: Leaf[] };
 
 /** No API takes more stop sequences. */
 const MOST_STOPS = 16;
-/** Characters of the sentence of an error that are kept. */
+/** Characters of an upstream's error that are kept. */
 const LONGEST_SENTENCE = 300;
 /** The gateway quotes no more of a value. */
 const LONGEST_QUOTE = 200;
 /** Longer texts are scrubbed each time. */
 const LONGEST_KNOWN = 64;
-/** Leaves that are masked before turns under way may go on. */
 const LEAVES_IN_STEP = 64;
 
 const CALL_MARKUP = /<\/?(?:use_tool|tool_call|tool_name|function|invoke|antml)/;
-/** Parts of prose that the gateway reads: tags, languages of code, and types of content in addresses. */
+/** Parts of prose that the gateway reads: tags, languages of code, and the beginnings of addresses. */
 const MARKUP =
   /<\/?(?:use_tool|tool_call|tool_name|name|arguments|function|invoke|parameter|think(?:ing)?)\b|(?<=```)\w+|^data:[\w./+-]*(?:;base64)?,|\bhttps?(?=:\/\/)/;
 
-/** Words that a sentence of an error keeps though the conversation has them too: the gateway's own. */
+/** Words of the gateway's sentences: an error keeps them though the conversation has them too. */
 const ownSentences: ReadonlySet<string> = new Set(
   Object.values(faults).flatMap(({ what }) => what.toLowerCase().match(WORD) ?? []),
 );
@@ -76,7 +73,7 @@ export class WireMask {
   readonly #known: KnownWords;
   /** Words of the names of models and upstreams. */
   readonly #configured: ReadonlySet<string>;
-  /** Values that a client or a model chose, as the gateway may quote them. */
+  /** Values of a client or a model that the gateway may quote. */
   readonly #quoted = new Set<string>();
   /** Ids that a client or an upstream sent. The gateway made the others. */
   readonly #ids = new Set<string>();
@@ -96,11 +93,11 @@ export class WireMask {
   learn(request: string): void {
     const tools = this.#options.names === "kept" ? this.#known.tools : this.#quoted;
     for (const leaf of jsonLeaves(request).leaves) {
-      const what = learnedFrom(leaf);
-      if (what === undefined) continue;
-      const value = decodeJson(request.slice(leaf.start, leaf.end));
-      if (what === "key") this.#known.keys.add(value);
-      else if (what === "tool") tools.add(value);
+      const meaning = learnedFrom(leaf);
+      if (meaning === undefined) continue;
+      const value = decodeJson(leaf.raw);
+      if (meaning === "key") this.#known.keys.add(value);
+      else if (meaning === "tool") tools.add(value);
       else if (value.trim() !== "" && this.#stops.length < MOST_STOPS) this.#stops.push(value);
     }
     const stops = this.#stops.map((stop) => stop.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
@@ -112,7 +109,7 @@ export class WireMask {
     return (yield* this.values([text], origin))[0] ?? "";
   }
 
-  /** Chunks of one stream, split where they were. */
+  /** Chunks of one stream, split at the same bytes. */
   *chunks(chunks: readonly Buffer[], origin: Origin = "upstream"): Steps<readonly Buffer[]> {
     const [, mark = "", text = ""] = /^(\ufeff?)(.*)$/s.exec(textOf(Buffer.concat(chunks))) ?? [];
     const masked = /^\s*[{[]/.test(text) ? this.body(text, origin) : this.#frames(text, origin);
@@ -126,39 +123,53 @@ export class WireMask {
     const documents: Document[] = [];
     const streams = new Map<string, Group>();
     const [contents, others]: [Group[], Group[]] = [[], []];
-    for (const text of texts) {
-      const document = documentOf(text);
+    let count = 0;
+    for (const one of texts) {
+      const document = jsonLeaves(one);
       documents.push(document);
       yield;
-      for (const [at, leaf] of document.leaves.entries()) {
-        if (at % LEAVES_IN_STEP === 0) yield;
-        const own = decodeJson(rawOf(document, at));
-        const treatment = this.#treatment(leaf, own, origin);
-        const piece = { document, at, length: own.length };
+      for (const leaf of document.leaves) {
+        if (count++ % LEAVES_IN_STEP === 0) yield;
+        const text = decodeJson(leaf.raw);
+        const treatment = this.#treatment(leaf, text, origin);
         const label = treatment === "masked" ? streamOf(leaf) : undefined;
         const open = label === undefined ? undefined : streams.get(label);
-        // A piece that holds all text before it repeats the text so far.
-        if (open !== undefined && !(this.#isMasked && own.startsWith(open.text))) {
-          open.text += own;
-          open.pieces.push(piece);
+        // A piece that begins with all text before it repeats the text so far.
+        if (open !== undefined && !(this.#isMasked && text.startsWith(open.text))) {
+          open.text += text;
+          open.leaves.push(leaf);
           continue;
         }
-        const group = { text: own, treatment, pieces: [piece] };
+        const group = { text, treatment, leaves: [leaf] };
         (treatment === "masked" ? contents : others).push(group);
         if (label !== undefined) streams.set(label, group);
       }
     }
-    let count = 0;
-    // The content first, since an error may quote it.
+    // The content first, because an error may quote it.
     for (const group of [...contents, ...others]) {
       const masked = this.#treated(group, origin);
       let from = 0;
-      for (const { document, at, length } of group.pieces) {
-        document.masked[at] = encodeLike(rawOf(document, at), masked.slice(from, (from += length)));
-        if (++count % LEAVES_IN_STEP === 0) yield;
+      for (const leaf of group.leaves) {
+        const { length } = decodeJson(leaf.raw);
+        leaf.masked = encodeLike(leaf.raw, masked.slice(from, (from += length)));
+        if (count++ % LEAVES_IN_STEP === 0) yield;
       }
     }
-    return documents.map((document) => joined(document, (rest) => this.#content(rest)));
+    return documents.map((document) => {
+      const { json, rest } = joined(document);
+      return json + this.#content(rest);
+    });
+  }
+
+  /** A report of the gateway itself, such as a plan: only the names of tools and quotes of a client are masked. */
+  report<Report>(report: Report): Report {
+    const text = JSON.stringify(report, (key, value: unknown) => {
+      if (typeof value !== "string") return value;
+      const clean = this.#scrub(value);
+      if (/^(?:name|namespace|upstream_name)$/.test(key)) return this.#toolName(clean);
+      return key === "reason" ? this.#ownSentence(clean) : clean;
+    });
+    return JSON.parse(text) as Report;
   }
 
   get #isMasked(): boolean {
@@ -167,22 +178,22 @@ export class WireMask {
 
   *#frames(text: string, origin: Origin): Steps<string> {
     const lines = text.split(/(\r\n|\r|\n)/);
-    /** The lines of each document, by their places. */
-    const places: number[][] = [[]];
+    /** The indexes of the data lines of each frame. */
+    const frames: number[][] = [[]];
     for (let at = 0; at < lines.length; at += 2) {
       const line = lines[at] ?? "";
-      if (line === "") places.push([]);
-      else if (line.startsWith("data:")) places.at(-1)?.push(at);
-      else lines[at] = yield* this.#field(line, origin);
+      if (line === "") frames.push([]);
+      else if (!line.startsWith("data:")) lines[at] = yield* this.#field(line, origin);
+      else if (!/^data: ?\[DONE\]$/.test(line)) frames.at(-1)?.push(at);
     }
-    const ofLine = (at: number): string => (lines[at] ?? "").replace(/^data: ?/, "");
-    const texts = places.map((own) => own.map(ofLine).join("\n"));
+    const prefixOf = (at: number): string => /^data: ?/.exec(lines[at] ?? "")?.[0] ?? "";
+    const texts = frames.map((own) =>
+      own.map((at) => lines[at]?.slice(prefixOf(at).length)).join("\n"),
+    );
     for (const [index, masked] of (yield* this.values(texts, origin)).entries()) {
       const pieces = masked.split("\n");
-      for (const [nth, at] of (places[index] ?? []).entries()) {
-        const line = lines[at] ?? "";
-        lines[at] = line.slice(0, line.length - ofLine(at).length) + (pieces[nth] ?? "");
-      }
+      for (const [nth, at] of (frames[index] ?? []).entries())
+        lines[at] = prefixOf(at) + (pieces[nth] ?? "");
     }
     return lines.join("");
   }
@@ -197,8 +208,8 @@ export class WireMask {
     return name + (yield* this.body(line.slice(name.length), origin));
   }
 
-  #treatment(leaf: Document["leaves"][number], text: string, origin: Origin): Treatment {
-    if (!this.#isMasked && origin !== "account") return leaf.type === "string" ? "masked" : "kept";
+  #treatment(leaf: Leaf, text: string, origin: Origin): Treatment {
+    if (!this.#isMasked) return leaf.type === "string" ? "masked" : "kept";
     const treatment = treatmentOf(leaf, text, { known: this.#known, origin });
     const isChosen = leaf.type === "string" && (origin === "request" || leaf.key === "name");
     if (isChosen && treatment !== "kept" && text.length <= LONGEST_QUOTE && !isApiWord(text))
@@ -206,15 +217,12 @@ export class WireMask {
     return treatment;
   }
 
-  #treated({ text, treatment, pieces }: Group, origin: Origin): string {
+  #treated({ text, treatment, leaves: [leaf] }: Group, origin: Origin): string {
     const mask = this.#mask;
-    const [{ document, at }] = pieces as [Piece];
-    if (document.leaves[at]?.type === "number")
-      return treatment === "number" ? mask.number(text) : text;
+    if (leaf?.type === "number") return treatment === "number" ? mask.number(text) : text;
+    if (treatment === "masked") return this.#content(text);
     const clean = this.#scrub(text);
     switch (treatment) {
-      case "masked":
-        return this.#isMasked ? this.#masked(clean) : clean;
       case "key":
         return isName(text) ? clean : mask.name(clean);
       case "id":
@@ -224,12 +232,8 @@ export class WireMask {
       case "model":
         return this.#quoted.has(text) ? mask.text(clean) : clean;
       case "pattern":
-        // Any other pattern might not be one.
+        // Any other pattern might be invalid.
         return "x".repeat(text.length);
-      case "own":
-        return this.#ownSentence(clean);
-      case "tool":
-        return this.#toolName(clean);
       case "number":
       case "kept":
         return clean;
@@ -269,12 +273,12 @@ export class WireMask {
       this.#configured.has(word) ||
       isApiWord(word) ||
       /^\d{1,3}$/.test(word);
-    const told = text
+    const kept = text
       .slice(0, LONGEST_SENTENCE)
       .replaceAll(WORD, (word) =>
         this.#mask.has(word) && !isOwn(word.toLowerCase()) ? this.#mask.text(word) : word,
       );
-    return told + this.#mask.text(text.slice(LONGEST_SENTENCE));
+    return kept + this.#mask.text(text.slice(LONGEST_SENTENCE));
   }
 
   /** A sentence of the gateway has words of others in quotes alone. */
@@ -297,15 +301,16 @@ export class WireMask {
   /** The mask of a text. JSON keeps its structure and its keys. */
   #masked(text: string): string {
     if (!/^\s*[{[]/.test(text)) return this.#prose(text);
-    const document = documentOf(text);
-    for (const [at, { type }] of document.leaves.entries()) {
-      const raw = rawOf(document, at);
+    const document = jsonLeaves(text);
+    for (const leaf of document.leaves) {
+      const { type, raw } = leaf;
       const own = decodeJson(raw);
-      if (type === "number") document.masked[at] = this.#mask.number(raw);
-      else if (type === "string") document.masked[at] = encodeLike(raw, this.#masked(own));
-      else document.masked[at] = isName(raw) ? raw : encodeLike(raw, this.#mask.name(own));
+      if (type === "number") leaf.masked = this.#mask.number(raw);
+      else if (type === "string") leaf.masked = encodeLike(raw, this.#masked(own));
+      else if (!isName(raw)) leaf.masked = encodeLike(raw, this.#mask.name(own));
     }
-    return joined(document, (rest) => this.#prose(rest));
+    const { json, rest } = joined(document);
+    return json + this.#prose(rest);
   }
 
   #prose(text: string): string {
@@ -327,32 +332,7 @@ export class WireMask {
   }
 }
 
-/** The end of a stream is not JSON though it begins like it. */
-const documentOf = (text: string): Document => ({
-  text,
-  masked: [],
-  ...(text === "[DONE]" ? { leaves: [], end: text.length } : jsonLeaves(text)),
-});
-
-const rawOf = ({ text, leaves }: Document, at: number): string =>
-  text.slice(leaves[at]?.start, leaves[at]?.end);
-
-/** A document with its masked leaves. `maskRest`: what is behind its JSON. */
-function joined(
-  { text, leaves, end, masked }: Document,
-  maskRest: (rest: string) => string,
-): string {
-  const parts: string[] = [];
-  let from = 0;
-  for (const [at, leaf] of leaves.entries()) {
-    parts.push(text.slice(from, leaf.start), masked[at] ?? "");
-    from = leaf.end;
-  }
-  const rest = Math.max(from, end);
-  return [...parts, text.slice(from, rest), maskRest(text.slice(rest))].join("");
-}
-
-/** First of the characters that stand for bytes which are not UTF-8. They are private to their users. */
+/** The first of 128 private characters that represent bytes which are not UTF-8, less 0x80. */
 const FIRST = 0xf700;
 const RESERVED = /[\uf780-\uf7ff]/;
 const SEQUENCES =
@@ -371,12 +351,10 @@ function textOf(bytes: Buffer): string {
 }
 
 const bytesOf = (text: string): Buffer =>
-  RESERVED.test(text)
-    ? Buffer.concat(
-        text
-          .split(/([\uf780-\uf7ff])/)
-          .map((part) =>
-            RESERVED.test(part) ? Buffer.from([part.charCodeAt(0) - FIRST]) : Buffer.from(part),
-          ),
-      )
-    : Buffer.from(text);
+  Buffer.concat(
+    text
+      .split(/([\uf780-\uf7ff])/)
+      .map((part) =>
+        RESERVED.test(part) ? Buffer.from([part.charCodeAt(0) - FIRST]) : Buffer.from(part),
+      ),
+  );

@@ -1,4 +1,4 @@
-/** Writes a turn that was seen as a bundle: masked, and sealed with a digest. */
+/** Writes a recorded turn as a bundle: masked, and sealed with a digest. */
 
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
@@ -6,11 +6,12 @@ import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
+import type { Origin } from "./leaf-policy.ts";
 import { WireMask, type Steps } from "./wire-mask.ts";
 import type { Entry, TurnRecord } from "./turn-record.ts";
 import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
 
-/** `outside`: secrets that no bundle may hold, beside those of the configuration. */
+/** `outside`: secrets of the environment; those of the configuration are added. */
 export function* writeBundle(turn: TurnRecord, outside: readonly string[]): Steps<string> {
   const { requestId, config, exchange } = turn.request;
   const { content, names } = config.recording;
@@ -61,16 +62,15 @@ export function* writeBundle(turn: TurnRecord, outside: readonly string[]): Step
   };
   const lines: unknown[] = [head, { line: "settings", ...settingsOf(turn) }, client, ...wires];
   const { plan, done } = turn;
-  const told = content === "masked" && done !== undefined ? withoutMessages(done) : done;
-  for (const [line, value] of Object.entries({ plan, done: told })) {
-    if (value === undefined) continue;
-    const text = yield* mask.body(JSON.stringify(value), "account");
-    lines.push({ line, [line]: JSON.parse(text) });
+  if (plan !== undefined) lines.push({ line: "plan", plan: mask.report(plan) });
+  if (done !== undefined) {
+    const shown = content === "masked" ? withoutMessages(done) : done;
+    lines.push({ line: "done", done: mask.report(shown) });
   }
   return yield* sealed(lines, secrets);
 }
 
-/** Lines with their seal. What a mask missed of known secrets is taken out of them at last. */
+/** Lines with their seal. Known secrets that a mask missed are taken out of them. */
 function* sealed(lines: readonly unknown[], secrets: readonly string[]): Steps<string> {
   const scrub = scrubber(secrets, []);
   let clean = "";
@@ -82,14 +82,14 @@ function* sealed(lines: readonly unknown[], secrets: readonly string[]): Steps<s
   return `${clean}${JSON.stringify(seal)}\n`;
 }
 
-/** The names of models that lead anywhere; any other is the client's word. */
+/** The names of models of the configuration; any other is the client's word. */
 function modelsOf({ asked, request: { config } }: TurnRecord): string[] {
   if (asked === undefined) return Object.keys(config.models);
   const models = asked.chain.map((link) => link.slice(link.indexOf("/") + 1));
   return [asked.model, ...asked.chain, ...models, ...Object.keys(config.models)];
 }
 
-/** What decides how the turn goes, and nothing that is secret or says where anything is. */
+/** The settings that decide the turn, without secrets, addresses, programs and files. */
 function settingsOf({ asked, request: { config } }: TurnRecord): Settings {
   const chain = asked?.chain ?? [];
   const names = chain.map((link) => link.slice(0, link.indexOf("/")));
@@ -135,44 +135,47 @@ function* wireLines(
   clean: (line: Entry["line"]) => object,
 ): Steps<BundleLine[]> {
   const payloads = new Map<Entry, object>();
-  const streams = [...Map.groupBy(entries, streamOf)];
-  // Ids in the reply that no upstream has said before are the gateway's own.
-  for (const [name, stream] of streams.toSorted(([a], [b]) => orderOf(a) - orderOf(b))) {
-    const [, type = ""] = name.split(" ");
-    const origin = name === REPLY ? "reply" : type.startsWith("sent") ? "request" : "upstream";
-    if (type === "upstream-request") {
-      for (const entry of stream) {
-        const text = entry.bytes?.toString("utf8") ?? "";
-        payloads.set(entry, { body: yield* mask.body(text) });
-      }
-      continue;
-    }
-    const binary = stream.flatMap(({ bytes = [] }) => bytes);
-    const chunks = (yield* mask.chunks(binary, origin)).values();
-    const texts = stream.flatMap(({ json = [] }) => json);
-    const values = (yield* mask.values(texts, origin)).values();
-    for (const entry of stream) {
-      if (entry.bytes !== undefined) payloads.set(entry, chunkFields(chunks.next().value));
-      if (entry.json === undefined) continue;
-      const value: unknown = JSON.parse(values.next().value ?? "null");
-      payloads.set(entry, { [type === "upstream-event" ? "event" : "message"]: value });
-    }
+  const {
+    reply = [],
+    requests = [],
+    answers = [],
+  } = Object.groupBy(entries, ({ line }) =>
+    "after" in line ? "reply" : line.line === "upstream-request" ? "requests" : "answers",
+  );
+  const streams = Map.groupBy(answers, ({ line }) =>
+    [line.line, "try" in line && line.try, "direction" in line && line.direction].join(" "),
+  );
+  for (const [name, stream] of streams) {
+    const origin = name.endsWith("sent") ? "request" : "upstream";
+    yield* maskStream(stream, mask, { origin, payloads });
   }
+  // The reply comes after the answers: ids in it that no upstream sent are the gateway's own.
+  yield* maskStream(reply, mask, { origin: "reply", payloads });
+  for (const entry of requests)
+    payloads.set(entry, { body: yield* mask.body(entry.bytes?.toString("utf8") ?? "") });
   return entries.map((entry) => ({ ...clean(entry.line), ...payloads.get(entry) }) as BundleLine);
 }
 
-const REPLY = "reply";
+type Masking = { readonly origin: Origin; readonly payloads: Map<Entry, object> };
 
-/** What is masked as one: what came of one try, sent messages apart from received ones, and the reply. */
-const streamOf = ({ line }: Entry): string =>
-  "after" in line
-    ? REPLY
-    : `${"try" in line ? line.try : 0} ${"direction" in line ? line.direction : line.line}`;
+function* maskStream(
+  stream: readonly Entry[],
+  mask: WireMask,
+  { origin, payloads }: Masking,
+): Steps<void> {
+  const binary = stream.flatMap(({ bytes = [] }) => bytes);
+  const chunks = (yield* mask.chunks(binary, origin)).values();
+  const texts = stream.flatMap(({ json = [] }) => json);
+  const values = (yield* mask.values(texts, origin)).values();
+  for (const entry of stream) {
+    if (entry.bytes !== undefined) payloads.set(entry, chunkFields(chunks.next().value));
+    if (entry.json === undefined) continue;
+    const value: unknown = JSON.parse(values.next().value ?? "null");
+    payloads.set(entry, { [entry.line.line === "upstream-event" ? "event" : "message"]: value });
+  }
+}
 
-const orderOf = (stream: string): number =>
-  stream === REPLY ? 1 : stream.endsWith("upstream-request") ? 2 : 0;
-
-/** Keys may stand in any part of a query; versions are none. */
+/** Any value of a query may be a key, except versions. */
 const scrubQuery = (path: string): string =>
   path.replaceAll(/([?&])([^=&]*)=[^&]*/g, (pair, mark: string, name: string) =>
     /version/i.test(name) ? pair : `${mark}${name}=x`,

@@ -1,4 +1,4 @@
-/** Upstreams that say what a bundle has of them. */
+/** Upstreams that answer from a bundle. */
 
 import { sourceOf, type Source } from "../../../stream/flow.ts";
 import type { Clock } from "../../../turn/clock.ts";
@@ -9,18 +9,16 @@ import type { UpstreamName } from "../../../turn/names.ts";
 import type { Profile } from "../../../turn/profile.ts";
 import type {
   Connect,
-  HttpRequest,
   ResponseController,
   ResponseHandler,
 } from "../../../upstreams/http/transport.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
 import type { Bundle, BundleTry } from "../bundle.ts";
 
-/** A request that left the gateway, and the one that was recorded in its place. */
+/** A request of the replayed turn to an upstream, and the recorded one at its place. */
 export type SentRequest = {
   readonly upstream: string;
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Undefined: the recorded turn made no such request. */
   readonly recorded: BundleTry | undefined;
@@ -39,7 +37,7 @@ export class RecordedUpstreams {
     this.#names = [...this.#left.keys()];
   }
 
-  /** The address that stands for an upstream. */
+  /** The address of an upstream in the replay. */
   address(upstream: string): string {
     return `http://u${this.#names.indexOf(upstream)}.recorded.invalid`;
   }
@@ -49,8 +47,9 @@ export class RecordedUpstreams {
       const upstream = this.#names.find((name) => this.address(name) === origin) ?? origin;
       const recorded = this.#left.get(upstream)?.shift();
       const body = new TextDecoder().decode(request.body);
-      this.sent.push({ upstream, path: request.path, headers: pairs(request), body, recorded });
-      play(recorded, handler, this.#clock);
+      this.sent.push({ upstream, path: request.path, body, recorded });
+      const playback = new Playback(recorded, handler, this.#clock);
+      queueMicrotask(() => playback.start());
     },
     encode: (text) => new TextEncoder().encode(text),
     newDecoder: () => {
@@ -60,7 +59,7 @@ export class RecordedUpstreams {
     close: async () => {},
   });
 
-  /** One that speaks no HTTP. */
+  /** An upstream without HTTP. */
   withoutHttp(name: string, profile: Profile): Upstream {
     const open = (): Source<Event> => eventsOf(this.#left.get(name)?.shift());
     return {
@@ -72,75 +71,74 @@ export class RecordedUpstreams {
   }
 }
 
-function pairs({ headers }: HttpRequest): Record<string, string> {
-  const fields: Record<string, string> = {};
-  for (let at = 0; at + 1 < headers.length; at += 2)
-    fields[headers[at] ?? ""] = headers[at + 1] ?? "";
-  return fields;
-}
+/** Gives a handler the recorded answer, each piece as long after the request as it was recorded. */
+class Playback implements ResponseController {
+  readonly #handler: ResponseHandler;
+  readonly #clock: Clock;
+  readonly #steps: { readonly moment: number; readonly run: () => void }[] = [];
+  #isOver = false;
+  #isPaused = false;
+  #callOff = (): void => {};
 
-/** Gives a handler the recorded answer, each piece as long after the request as it came. */
-function play(recorded: BundleTry | undefined, handler: ResponseHandler, clock: Clock): void {
-  let isOver = false;
-  let isPaused = false;
-  let callOff = (): void => {};
-  const started = clock.now();
-  const controller: ResponseController = {
-    pause: () => void (isPaused = true),
-    resume() {
-      if (!isPaused) return;
-      isPaused = false;
-      queueMicrotask(go);
-    },
-    abort(reason) {
-      if (isOver) return;
-      isOver = true;
-      callOff();
-      queueMicrotask(() => handler.onResponseError(controller, reason));
-    },
-  };
-  const end = (error: Error | undefined): void => {
-    isOver = true;
-    if (error === undefined) handler.onResponseEnd();
-    else handler.onResponseError(controller, error);
-  };
-  const steps = recorded === undefined ? [] : stepsOf(recorded, handler, controller, end);
-  const go = (): void => {
+  constructor(recorded: BundleTry | undefined, handler: ResponseHandler, clock: Clock) {
+    this.#handler = handler;
+    this.#clock = clock;
+    const unmatched = withCode("UNMATCHED", "No such request was recorded.");
+    const { at: sent, head, chunks, end } = recorded ?? { at: 0, chunks: [], end: undefined };
+    const start = clock.now() - sent;
+    const add = (at: number, run: () => void): void =>
+      void this.#steps.push({ moment: start + at, run });
+    if (head !== undefined)
+      add(head.at, () => handler.onResponseStart(this, head.status, { ...head.headers }));
+    for (const { at, bytes } of chunks) add(at, () => handler.onResponseData(this, bytes));
+    const last = chunks.at(-1)?.at ?? head?.at ?? sent;
+    const error = recorded === undefined ? unmatched : end?.error && withCode(end.error);
+    // A request that the gateway aborted has no end: the gateway aborts it again, or waits.
+    if (end?.error !== "stopped") add(end?.at ?? last, () => this.#end(error || undefined));
+  }
+
+  start(): void {
+    if (this.#isOver) return;
+    this.#handler.onRequestStart(this);
+    this.#play();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    queueMicrotask(() => this.#play());
+  }
+
+  abort(reason: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#callOff();
+    queueMicrotask(() => this.#handler.onResponseError(this, reason));
+  }
+
+  #play(): void {
     for (;;) {
-      const [step] = steps;
-      if (step === undefined || isOver || isPaused) return;
-      const moment = started + step.after;
-      if (clock.now() < moment) return void (callOff = clock.at(moment, go));
-      steps.shift();
-      step.run();
+      const [step] = this.#steps;
+      if (step === undefined || this.#isOver || this.#isPaused) return;
+      const { moment, run } = step;
+      if (this.#clock.now() < moment) {
+        this.#callOff = this.#clock.at(moment, () => this.#play());
+        return;
+      }
+      this.#steps.shift();
+      run();
     }
-  };
-  queueMicrotask(() => {
-    if (isOver) return;
-    handler.onRequestStart(controller);
-    if (recorded !== undefined) go();
-    else end(withCode("UNMATCHED", "No such request was recorded."));
-  });
-}
+  }
 
-type Step = { readonly after: number; readonly run: () => void };
-
-function stepsOf(
-  { at: asked, head, chunks, end }: BundleTry,
-  handler: ResponseHandler,
-  controller: ResponseController,
-  over: (error: Error | undefined) => void,
-): Step[] {
-  const steps: Step[] = [];
-  const add = (at: number, run: () => void): void => void steps.push({ after: at - asked, run });
-  if (head !== undefined)
-    add(head.at, () => handler.onResponseStart(controller, head.status, { ...head.headers }));
-  for (const { at, bytes } of chunks) add(at, () => handler.onResponseData(controller, bytes));
-  // Where the gateway itself had hung up, it does so again, or waits as it would have.
-  if (end?.error === "stopped") return steps;
-  const error = end?.error === undefined ? undefined : withCode(end.error);
-  add(end?.at ?? chunks.at(-1)?.at ?? head?.at ?? asked, () => over(error));
-  return steps;
+  #end(error: Error | undefined): void {
+    this.#isOver = true;
+    if (error === undefined) this.#handler.onResponseEnd();
+    else this.#handler.onResponseError(this, error);
+  }
 }
 
 const withCode = (code: string, message = code): Error =>

@@ -1,4 +1,4 @@
-/** Sends a recorded request to a live upstream, and compares what kind of answer comes. */
+/** Sends a recorded request to a live upstream, and compares the kind of answer. */
 
 import { dialectRegistry } from "../../../dialects/registry.ts";
 import { fieldsIn, filledText } from "../../../dialects/shared/loose.ts";
@@ -7,16 +7,12 @@ import { openGateway } from "../../../gateway/gateway.ts";
 import { findRoute } from "../../../gateway/http/route-table.ts";
 import { routeTable } from "../../../gateway/http/routes.ts";
 import type { Platform } from "../../../gateway/platform.ts";
+import { isFields, jsonOf } from "../../../json/json.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Happening } from "../../happening.ts";
 import type { Bundle } from "../bundle.ts";
-import { errorMessageIn, readSide, wireFrames } from "../read-answer.ts";
-import {
-  compareAnswers,
-  compareValues,
-  type AnswerDifference,
-  type GivenAnswer,
-} from "./compare.ts";
+import { errorMessageIn, readSide, textOf, wireFrames, type ReadCall } from "../read-answer.ts";
+import { Comparison } from "./compare.ts";
 import { askAgain, refuseUnstored, type SeenReply } from "./replay.ts";
 
 export type AgainstOptions = {
@@ -26,23 +22,29 @@ export type AgainstOptions = {
   readonly platform: Platform;
 };
 
-/** What an answer comes to, for people and as JSON. */
 export type AnswerSummary = {
   readonly status: number;
   readonly text: boolean;
+  /** The names of its calls. */
   readonly calls: readonly string[];
   readonly problem?: string | undefined;
 };
 
+export type AnswerDifference = {
+  readonly what: string;
+  readonly recorded?: unknown;
+  readonly live?: unknown;
+};
+
 export type AgainstResult = {
-  /** `upstream/model` that was asked. */
+  /** The `upstream/model` that was asked. */
   readonly target: string;
-  /** `unreachable`: nobody answered there, so that nothing was compared. */
+  /** `unreachable`: the upstream did not answer, and nothing was compared. */
   readonly outcome: "same" | "different" | "unreachable";
   readonly recorded: AnswerSummary;
   readonly live: AnswerSummary;
   readonly difference?: AnswerDifference | undefined;
-  /** A value of a call that differs, which does not count. */
+  /** A value of a call that differs: such a difference does not count. */
   readonly value?: AnswerDifference | undefined;
 };
 
@@ -50,22 +52,21 @@ export async function replayAgainst(
   bundle: Bundle,
   options: AgainstOptions,
 ): Promise<AgainstResult> {
-  const { asked, target } = targetOf(bundle, options);
-  const { reply, happenings } = await askLive(bundle, options, { asked, target });
+  const target = targetOf(bundle, options);
+  const { reply, happenings } = await askLive(bundle, options, target);
   refuseUnstored(
     bundle,
     happenings.some(({ type }) => type === "begun"),
   );
-  const done = happenings.findLast((one) => one.type === "turn" || one.type === "refusal");
-  const { door = "" } = bundle.done ?? {};
-  const recorded = recordedAnswer(door, bundle);
-  const live = liveAnswer(door, reply, done);
-  const found = {
-    target,
-    recorded: summaryOf(recorded),
-    live: summaryOf(live),
-  };
-  if (UNREACHABLE.test(done?.fault ?? "")) return { ...found, outcome: "unreachable" };
+  const ended = happenings.findLast((one) => one.type === "turn" || one.type === "refusal");
+  const { door = "", stops = [] } = bundle.done ?? {};
+  const chunks = bundle.reply.chunks.map(({ bytes }) => bytes);
+  const past = { status: bundle.reply.head?.status ?? 0, chunks };
+  const recorded = answerOf(door, past, { left: bundle.reply.end?.left === true, stops });
+  const liveStops = ended?.type === "turn" ? ended.stops : [];
+  const live = answerOf(door, reply, { left: false, stops: liveStops });
+  const found = { target, recorded: summaryOf(recorded), live: summaryOf(live) };
+  if (UNREACHABLE.test(ended?.fault ?? "")) return { ...found, outcome: "unreachable" };
   const difference = compareAnswers(recorded, live);
   if (difference !== undefined) return { ...found, outcome: "different", difference };
   const value = bundle.head.content === "full" ? compareValues(recorded, live) : undefined;
@@ -74,10 +75,8 @@ export async function replayAgainst(
 
 const UNREACHABLE = /^upstream\.(?:unreachable|connect_timeout)$/;
 
-/** What the client asked for, and the `upstream/model` that is asked in its place. */
-type Target = { readonly asked: string; readonly target: string };
-
-function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): Target {
+/** The `upstream/model` to ask. */
+function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): string {
   const [asked] = Object.keys(settings.models);
   if (asked === undefined)
     throw new Fault(
@@ -92,27 +91,24 @@ function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): Ta
       "request.invalid",
       `There is no upstream \`${upstream}\` in the configuration; name one of ${Object.keys(config.upstreams).join(", ")}.`,
     );
-  // Some services have the name in their paths.
+  // Some services take the name as a part of their paths.
   if (/^\.*$/.test(model))
     throw new Fault(
       "request.invalid",
       `\`${against}\` names no model; write \`${upstream}\` for the recorded one, ${recordedModel}, or \`${upstream}/MODEL\`.`,
     );
-  return { asked, target: `${upstream}/${model}` };
+  return `${upstream}/${model}`;
 }
 
-type LiveTurn = { readonly reply: SeenReply; readonly happenings: readonly Happening[] };
-
 /**
- * One turn of a gateway that keeps, counts and records nothing of it. A bundle may come from
- * anyone, so the gateway has the upstream that the user named alone, and every model name leads
- * to the model that the user is told.
+ * One turn of a gateway that neither stores nor records it. A bundle may come from anyone, so the
+ * gateway has the upstream that the user named alone, and every model name leads to `target`.
  */
 async function askLive(
   bundle: Bundle,
   { config, platform }: AgainstOptions,
-  { asked, target }: Target,
-): Promise<LiveTurn> {
+  target: string,
+): Promise<{ readonly reply: SeenReply; readonly happenings: readonly Happening[] }> {
   const { method, path, body } = bundle.request;
   const { route } = findRoute(routeTable(dialectRegistry(platform.dialects)), method, path);
   if (method !== "POST" || route.door === undefined)
@@ -123,12 +119,12 @@ async function askLive(
   const upstream = target.slice(0, target.indexOf("/"));
   const own = config.upstreams[upstream];
   const happenings: Happening[] = [];
-  const names = [asked, filledText(fieldsIn(body)?.model) ?? asked, "*"];
+  const names = [...Object.keys(bundle.settings.models), filledText(fieldsIn(body)?.model), "*"];
   const live: Config = {
     ...config,
     server: { ...config.server, keys: [] },
     upstreams: own === undefined ? {} : { [upstream]: own },
-    models: Object.fromEntries(names.map((name) => [name, [target]])),
+    models: Object.fromEntries(names.map((name = "*") => [name, [target]])),
     store: { kind: "memory" },
     telemetry: {
       ...config.telemetry,
@@ -142,27 +138,27 @@ async function askLive(
     recorder: undefined,
     report: (happening) => void happenings.push(happening),
   });
-  const turn = askAgain(gateway, bundle);
-  await turn.ended;
+  const { reply, ended } = askAgain(gateway, bundle);
+  await ended;
   await gateway.close();
-  return { reply: turn.seen(), happenings };
+  return { reply, happenings };
 }
 
-function recordedAnswer(door: string, { reply, done }: Bundle): GivenAnswer {
-  const chunks = reply.chunks.map(({ bytes }) => bytes);
-  const left = reply.end?.left === true;
-  const { stops = [] } = done ?? {};
-  return answerOf(door, { status: reply.head?.status ?? 0, headers: {}, chunks }, { left, stops });
-}
-
-function liveAnswer(door: string, reply: SeenReply, done: Happening | undefined): GivenAnswer {
-  const stops = done?.type === "turn" ? done.stops : [];
-  return answerOf(door, reply, { left: false, stops });
-}
+/** An answer as its client received it. */
+type GivenAnswer = {
+  readonly status: number;
+  readonly text: boolean;
+  readonly calls: readonly ReadCall[];
+  readonly problem: string | undefined;
+  /** The end of each choice, if it is known. */
+  readonly stops: readonly string[];
+  /** True if the client left, so that more may have come. */
+  readonly left: boolean;
+};
 
 function answerOf(
   door: string,
-  { status, chunks, fault }: SeenReply,
+  { status, chunks, fault }: Pick<SeenReply, "status" | "chunks" | "fault">,
   more: Pick<GivenAnswer, "left" | "stops">,
 ): GivenAnswer {
   const side = status === 200 ? readSide(door, chunks, { closed: !more.left }) : undefined;
@@ -171,12 +167,95 @@ function answerOf(
     side?.unlawful?.reason ??
     side?.error?.message ??
     (failed && (fault?.message ?? errorMessageIn(wireFrames(chunks)) ?? failed));
-  return { status, side, problem, ...more };
+  return { status, text: (side?.text.length ?? 0) > 0, calls: side?.calls ?? [], problem, ...more };
 }
 
-const summaryOf = ({ status, side, problem }: GivenAnswer): AnswerSummary => ({
+const summaryOf = ({ status, text, calls, problem }: GivenAnswer): AnswerSummary => ({
   status,
-  text: (side?.text.length ?? 0) > 0,
-  calls: side?.calls.map(({ name }) => name) ?? [],
+  text,
+  calls: calls.map(({ name }) => name),
   problem,
 });
+
+/**
+ * The first difference that counts: success or failure, its calls and their properties, its end.
+ * Texts are not compared, because no two answers of a model have the same words.
+ */
+function compareAnswers(recorded: GivenAnswer, live: GivenAnswer): AnswerDifference | undefined {
+  if ((recorded.problem === undefined) !== (live.problem === undefined)) {
+    const [now, then] =
+      live.problem === undefined ? ["is answered", "failed"] : ["fails", "was answered"];
+    return { what: `it ${now}, and ${then} when it was recorded` };
+  }
+  if (recorded.status !== live.status)
+    return { what: "the status differs", recorded: recorded.status, live: live.status };
+  const found = compareCalls(recorded.calls, live.calls, recorded.left);
+  if (found !== undefined || recorded.left) return found;
+  // A model may or may not add a text to its calls.
+  if (recorded.calls.length === 0 && recorded.text !== live.text)
+    return { what: live.text ? "it has a text, and had none" : "it has no text, and had one" };
+  const [was, is] = [recorded.stops.join(", "), live.stops.join(", ")];
+  return was === is || was === "" || is === ""
+    ? undefined
+    : { what: "it ends for another reason", recorded: was, live: is };
+}
+
+function compareCalls(
+  recorded: readonly ReadCall[],
+  live: readonly ReadCall[],
+  left: boolean,
+): AnswerDifference | undefined {
+  // The calls of a client that left may have been cut anywhere.
+  const known = left ? recorded.filter(({ complete }) => complete) : recorded;
+  for (const [at, then] of known.entries()) {
+    const now = live[at];
+    if (now?.name !== then.name)
+      return { what: `call ${at + 1} differs`, recorded: then.name, live: now?.name };
+    const found = firstProperty(argumentsOf(then), argumentsOf(now));
+    if (found !== undefined) return { ...found, what: `${nameOf(then, at)}: ${found.what}` };
+  }
+  const extra = live[known.length];
+  return extra === undefined || left
+    ? undefined
+    : { what: `call ${known.length + 1} differs`, recorded: undefined, live: extra.name };
+}
+
+/** The first value of a call that differs. Values of a model's calls vary, so it is only shown. */
+function compareValues(recorded: GivenAnswer, live: GivenAnswer): AnswerDifference | undefined {
+  for (const [at, then] of recorded.calls.entries()) {
+    const now = live.calls[at];
+    if (now === undefined) return undefined;
+    const found = new Comparison(false).first(argumentsOf(then), argumentsOf(now));
+    if (found === undefined) continue;
+    const place = found.path === "" ? "" : `, \`${found.path}\``;
+    return { what: `${nameOf(then, at)}${place}`, recorded: found.recorded, live: found.replayed };
+  }
+  return undefined;
+}
+
+const nameOf = ({ name }: ReadCall, at: number): string => `call ${at + 1} (${name})`;
+
+/** JSON, or the input of a tool that takes text. */
+function argumentsOf({ stretches }: ReadCall): unknown {
+  const text = textOf(stretches);
+  return jsonOf(text) ?? text;
+}
+
+/** The first property that is missing on one side or has another type. Entries of lists are not compared. */
+function firstProperty(recorded: unknown, live: unknown, path = ""): AnswerDifference | undefined {
+  const place = path === "" ? "the arguments" : `\`${path}\``;
+  if (typeOf(recorded) !== typeOf(live))
+    return { what: `the type of ${place} differs`, recorded, live };
+  if (!isFields(recorded) || !isFields(live)) return undefined;
+  for (const key of new Set([...Object.keys(recorded), ...Object.keys(live)])) {
+    const at = path === "" ? key : `${path}.${key}`;
+    const [was, is] = [Object.hasOwn(recorded, key), Object.hasOwn(live, key)];
+    if (was !== is) return { what: `\`${at}\` differs`, recorded: recorded[key], live: live[key] };
+    const found = firstProperty(recorded[key], live[key], at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const typeOf = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "list" : typeof value;

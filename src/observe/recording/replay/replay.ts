@@ -1,4 +1,4 @@
-/** Sends a recorded request through this gateway against what its upstreams said then. */
+/** Sends a recorded request through this gateway, against the recorded answers of its upstreams. */
 
 import { setImmediate } from "node:timers/promises";
 import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
@@ -17,27 +17,25 @@ import { compareTurns, type TurnDifference } from "./compare.ts";
 import { RecordedUpstreams, type SentRequest } from "./recorded-upstreams.ts";
 
 export type ReplayOptions = {
-  /** What the gateway runs on; its clock counts only where the replay is paced. */
+  /** Its clock is used only if the replay is paced. */
   readonly platform: Platform;
   /** Keeps the times between the pieces of an answer. */
   readonly paced: boolean;
 };
 
-/** What a client was sent. */
+/** The reply to a client. */
 export type SeenReply = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly chunks: readonly Buffer[];
-  /** What a message on a WebSocket was refused with: it has no reply of its own. */
-  readonly fault?: Fault | undefined;
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  readonly chunks: Buffer[];
+  /** The refusal of a message on a WebSocket. */
+  fault?: Fault | undefined;
+  /** False: the gateway waits for an event that is not in the bundle. */
+  isOver: boolean;
 };
 
-/** What left the gateway this time. */
-export type ReplayedTurn = SeenReply & {
-  readonly sent: readonly SentRequest[];
-  /** False: the gateway waits for something that the bundle does not have. */
-  readonly isOver: boolean;
-};
+/** The reply to the client, and the requests to upstreams. */
+export type ReplayedTurn = Readonly<SeenReply> & { readonly sent: readonly SentRequest[] };
 
 export type Replay = {
   readonly turn: ReplayedTurn;
@@ -54,14 +52,14 @@ export async function replayBundle(
   const gateway = openReplay(bundle, upstreams, { ...platform, clock });
   const { end } = bundle.reply;
   // A client that left does so again at its time.
-  const reply = askAgain(gateway, bundle, (leave) => {
+  const { reply, ended } = askAgain(gateway, bundle, (leave) => {
     if (end?.left === true) clock.at(clock.now() + end.at, leave);
   });
-  const isOver =
-    time === undefined ? await reply.ended.then(() => true) : await time.run(reply.isOver);
-  // Without a grace: simulated time stands still from here on.
+  await (time === undefined ? ended : time.runUntil(() => reply.isOver));
+  const { isOver } = reply;
+  // Without a grace, because simulated time stops here.
   await gateway.close(0);
-  const turn = { sent: upstreams.sent, ...reply.seen(), isOver };
+  const turn = { ...reply, isOver, sent: upstreams.sent };
   refuseUnstored(bundle, turn.sent.length > 0);
   return { turn, difference: compareTurns(bundle, turn) };
 }
@@ -106,9 +104,8 @@ function openReplay(
 }
 
 /**
- * Serves the request of a bundle by a gateway, and keeps what is replied. The body goes in as it
- * was recorded, past what unpacks bodies and counts their bytes. `clientLeaves` is given a
- * function that makes the client leave.
+ * Serves the request of a bundle by a gateway, and keeps the reply. The body is not unpacked, and
+ * its bytes are not counted. `clientLeaves` receives a function that makes the client leave.
  */
 export function askAgain(
   gateway: Pick<Gateway, "handle">,
@@ -116,19 +113,13 @@ export function askAgain(
   clientLeaves?: (leave: () => void) => void,
 ) {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  let isOver = false;
-  const chunks: Buffer[] = [];
-  let seen: SeenReply = { status: 0, headers: {}, chunks };
+  const reply: SeenReply = { status: 0, headers: {}, chunks: [], isOver: false };
   const end = (): void => {
-    isOver = true;
+    reply.isOver = true;
     resolve();
   };
   const keep = (data: ReplyData | undefined): void => {
-    if (data !== undefined && data.length > 0) chunks.push(Buffer.from(data as string));
-  };
-  const refuse = (fault: Fault, headers: SeenReply["headers"]): void => {
-    seen = { status: fault.status, headers, chunks, fault };
-    end();
+    if (data !== undefined && data.length > 0) reply.chunks.push(Buffer.from(data as string));
   };
   gateway.handle({
     method: request.method,
@@ -138,27 +129,32 @@ export function askAgain(
     body: request.body,
     ...(request.socket === true && { session: new Session() }),
     reply: {
-      head: (status, headers) => void (seen = { status, headers, chunks }),
+      head: (status, headers) => void Object.assign(reply, { status, headers }),
       write: (data) => (keep(data), true),
       end(data) {
         keep(data);
         end();
       },
-      ...(request.socket === true && { refuse }),
+      ...(request.socket === true && {
+        refuse(fault: Fault, headers: SeenReply["headers"]) {
+          Object.assign(reply, { status: fault.status, headers, fault });
+          end();
+        },
+      }),
       onDrain() {},
       onLeave(then) {
         clientLeaves?.(() => {
-          if (isOver) return;
+          if (reply.isOver) return;
           then();
           end();
         });
       },
     },
   });
-  return { isOver: () => isOver, ended, seen: () => seen };
+  return { reply, ended };
 }
 
-/** Refuses to compare a turn that reached an upstream then, and cannot without what was stored. */
+/** Refuses to compare a turn that cannot reach an upstream without its stored conversation. */
 export function refuseUnstored({ request, tries }: Bundle, reachesUpstream: boolean): void {
   if (reachesUpstream || tries.length === 0) return;
   const body = fieldsIn(request.body);
@@ -173,7 +169,7 @@ export function refuseUnstored({ request, tries }: Bundle, reachesUpstream: bool
   );
 }
 
-/** A clock that jumps to what is due next whenever nothing else is left to do: waits take no time. */
+/** A clock that jumps to the next alarm when there is no other work, so that waits take no time. */
 function simulatedTime(date: number) {
   let now = 0;
   const alarms = new Set<{ readonly moment: number; readonly ring: () => void }>();
@@ -188,14 +184,13 @@ function simulatedTime(date: number) {
   };
   return {
     ...clock,
-    /** Lets everything happen until it is so; false: nothing is left that could. */
-    async run(isSo: () => boolean): Promise<boolean> {
+    /** Runs until the condition is true or no alarm is left. */
+    async runUntil(isSo: () => boolean): Promise<void> {
       for (;;) {
-        // What was set off goes on in promises and micro-tasks.
+        // Alarms start work in promises and micro-tasks.
         for (let round = 0; round < SETTLING; round++) await setImmediate();
-        if (isSo()) return true;
         const [alarm] = [...alarms].toSorted((a, b) => a.moment - b.moment);
-        if (alarm === undefined) return false;
+        if (isSo() || alarm === undefined) return;
         alarms.delete(alarm);
         now = Math.max(now, alarm.moment);
         alarm.ring();
