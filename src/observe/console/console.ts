@@ -1,4 +1,4 @@
-/** The routes that only operators reach, on the private socket of a gateway. They tell no content and no secrets. */
+/** The routes for operators, on the private socket of a gateway. Their answers hold no content and no secrets. */
 
 import { z } from "zod";
 import type { PathParams } from "../../dialects/dialect.ts";
@@ -20,34 +20,33 @@ import type { Status } from "./wire.ts";
 
 export type ConsoleRequest = {
   readonly exchange: Exchange;
-  /** What the names in its path stood for. */
+  /** The values of the names in its path. */
   readonly params: PathParams;
 };
 
-/** One thing that can be asked of a running gateway. Its answer is described in `wire.ts`. */
+/** A route of the console. `wire.ts` describes the answers. */
 export type ConsoleRoute = {
   readonly method: "GET" | "POST" | "DELETE";
-  /** `{name}` stands for a part of the path. */
+  /** `{name}` matches a part of the path. */
   readonly path: string;
   /** Its faults are answered as errors. */
   readonly serve: (request: ConsoleRequest) => void | Promise<void>;
 };
 
-/** What can be asked of a running gateway. */
 export type Console = {
   readonly serve: (exchange: Exchange) => Promise<void>;
   readonly close: () => void;
 };
 
 export type ConsoleOptions = {
-  /** What the host knows of the process that runs the gateway. */
+  /** The facts of the process that runs the gateway. */
   readonly details: Pick<Status, "pid" | "url" | "startedAt" | "files" | "keys">;
   readonly clock: Clock;
   readonly report: Report;
   readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
   /** The changed configuration file that cannot be used, if there is one. */
   readonly rejected?: (() => Status["rejected"]) | undefined;
-  /** What else can be asked. */
+  /** More routes, of the host. */
   readonly routes?: readonly ConsoleRoute[] | undefined;
 };
 
@@ -100,7 +99,7 @@ export function sendConsoleJson({ reply }: Exchange, status: number, body: unkno
   reply.end(`${JSON.stringify(body)}\n`);
 }
 
-/** Answers a request by the first route that fits. */
+/** Answers a request by the first route that matches. */
 async function serve(
   routes: readonly ConsoleRoute[],
   exchange: Exchange,
@@ -121,7 +120,7 @@ async function serve(
   }
 }
 
-/** All that is known of one turn, running or over. */
+/** Answers with one turn, under way or ended, and its plan. */
 async function serveTurn(gateway: Gateway, { exchange, params }: ConsoleRequest): Promise<void> {
   const { id = "" } = params;
   const found = gateway.recent.find(id)?.turn;
@@ -138,17 +137,17 @@ async function serveTurn(gateway: Gateway, { exchange, params }: ConsoleRequest)
 
 const orderSchema = z.object({
   mode: z.enum(["off", "failures", "all"]),
-  /** Milliseconds after which what is configured holds again. */
+  /** Milliseconds until the configured mode applies again. */
   for_ms: z.number().positive().optional(),
 });
 
-/** The switch of the recorder: what is configured holds again when an order ends or is taken back. */
+/** Orders for the recorder. The configured mode applies again when an order ends or is taken back. */
 function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
   const path = "/recording";
-  const tell = ({ exchange }: ConsoleRequest): void =>
+  const sendState = ({ exchange }: ConsoleRequest): void =>
     sendConsoleJson(exchange, 200, { object: "recording", ...recorder.state() });
   return [
-    { method: "GET", path, serve: tell },
+    { method: "GET", path, serve: sendState },
     {
       method: "POST",
       path,
@@ -160,7 +159,7 @@ function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
             "Send `mode` (`off`, `failures` or `all`) and, where it is to end by itself, `for_ms`.",
           );
         recorder.order({ mode: order.data.mode, forMs: order.data.for_ms });
-        tell(request);
+        sendState(request);
       },
     },
     {
@@ -168,9 +167,9 @@ function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
       path,
       async serve(request) {
         recorder.order(undefined);
-        // Turns that are over may still be on their way to the disk, and are counted when they are there.
+        // Ended turns are counted when they are on the disk.
         await recorder.settled();
-        tell(request);
+        sendState(request);
       },
     },
   ];

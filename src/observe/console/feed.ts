@@ -6,12 +6,12 @@ import type { RecentTurn } from "../recent-turns.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Notices } from "./notices.ts";
 
-/** At most so often a watcher is sent something. */
+/** The interval of the batches. */
 const BATCH_MS = 250;
-/** How many turns of a batch are sent though nothing is wrong with them; the others are counted. */
+/** Turns without a problem in one batch; others are only counted. */
 const MOST_WELL = 50;
 const MOST_RUNNING = 200;
-/** How many past turns a watcher is sent first, where it does not say. */
+/** Past turns in the first batch, unless the request sets another number. */
 const FIRST = 100;
 
 type Watched = Pick<Gateway, "recent" | "running" | "priceOf">;
@@ -20,11 +20,11 @@ type Running = ReturnType<Watched["running"]>;
 
 type Watcher = {
   readonly reply: Reply;
-  /** The numbers of the last turn and of the last notice that it was sent. */
+  /** The numbers of the last turn and the last notice sent to it. */
   turns: number;
   notices: number;
   isFull: boolean;
-  /** Whether it was last told that something runs. */
+  /** True if its last batch listed a turn under way. */
   sawRunning: boolean;
 };
 
@@ -35,8 +35,8 @@ export type FeedOptions = {
 };
 
 /**
- * Sends watchers what happens, in batches. Nothing is made while nobody
- * watches, and one text serves all watchers that have seen the same.
+ * Sends turns and notices to watchers in batches. Without watchers it does nothing; watchers that
+ * have received the same batches share the text of the next one.
  */
 export class Feed {
   readonly #options: FeedOptions;
@@ -51,7 +51,7 @@ export class Feed {
     return this.#watchers.size;
   }
 
-  /** Follows from the turn that `last-event-id` names on, or from some past ones. */
+  /** Starts after the turn that `last-event-id` names, or with some past ones. */
   serve({ reply, query, headers }: Exchange): void {
     const { recent } = this.#options.gateway;
     const params = new URLSearchParams(query);
@@ -60,7 +60,7 @@ export class Feed {
     const turns =
       typeof known === "string" ? Number(known) : Math.max(0, recent.last - Math.max(0, last || 0));
     const from = Number.isSafeInteger(turns) ? turns : 0;
-    // Whoever asks for nothing of the past is told nothing of it.
+    // A request without past turns receives no past notices.
     const notices = last === 0 ? this.#options.notices.last : 0;
     const watcher: Watcher = { reply, turns: from, notices, isFull: false, sawRunning: false };
     reply.head(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
@@ -125,7 +125,7 @@ export class Feed {
 
 const isWrong = (turn: RecentTurn): boolean => turn.type === "refusal" || turn.outcome === "failed";
 
-/** All that went wrong, and so many of the others, evenly. */
+/** All turns with a problem, and an even sample of at most `most` others. */
 function sampled(turns: readonly RecentTurn[], most: number): readonly RecentTurn[] {
   const well = turns.reduce((count, turn) => count + (isWrong(turn) ? 0 : 1), 0);
   if (well <= most) return turns;

@@ -1,4 +1,4 @@
-/** What happened to the gateway and not to one turn alone, and what has gone wrong lately. */
+/** Happenings that concern more than one turn, and recent problems. */
 
 import { reasonWords } from "../../turn/failure-reason.ts";
 import type { Happening, HappeningType, StoreNotice } from "../happening.ts";
@@ -37,7 +37,7 @@ export class Notices {
     { types },
   );
 
-  /** Those behind the one of this number. */
+  /** The notices after the one of this number. */
   since(number: number): readonly Notice[] {
     const first = this.last - this.#kept.length + 1;
     return this.#kept.slice(Math.max(0, number + 1 - first));
@@ -50,7 +50,7 @@ const LOOKED_AT = 200;
 
 type Wrong = Status["wrong"][number];
 
-/** What has gone wrong in the last minutes: by upstream and fault, with how often, the latest last. */
+/** The problems of the last minutes by upstream and fault, with their counts, the latest last. */
 export function recentProblems(
   recent: Pick<RecentTurns, "since" | "last">,
   notices: Pick<Notices, "since">,
@@ -63,7 +63,7 @@ export function recentProblems(
   for (const turn of recent.since(Math.max(0, recent.last - LOOKED_AT)).turns) {
     if (turn.type !== "turn" || turn.outcome !== "failed" || turn.at < since) continue;
     const fault = turn.fault ?? "failed";
-    // What a client asked wrongly is the client's to mend.
+    // Faults of clients are no problem of the gateway.
     if (!/^(?:upstream|gateway|store)\./.test(fault)) continue;
     const reason = turn.attempts.at(-1)?.reason;
     const words = reasonWords(reason);
@@ -87,7 +87,7 @@ function wrongIn({ at, happening }: Notice): Wrong | undefined {
       return { at, about: "gateway", problem };
     }
     case "store":
-      // The state of the store itself says whether it is away.
+      // The status of the store shows whether it is available.
       return happening.event === "available" || happening.event === "unavailable"
         ? undefined
         : { at, about: "store", problem: happening.problem ?? happening.event };
@@ -96,7 +96,7 @@ function wrongIn({ at, happening }: Notice): Wrong | undefined {
   }
 }
 
-/** When the store was last away, and when it was back; its problem is told apart from that. */
+/** The times when the store last became unavailable and available. */
 export function storeAbsence(
   notices: Pick<Notices, "since">,
 ): Pick<Status["store"], "awayAt" | "backAt"> {

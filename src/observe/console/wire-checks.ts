@@ -1,9 +1,9 @@
-/** What the checks and probes of `patchbay doctor` find, as they go over the wire. */
+/** The findings of the checks and probes of `patchbay doctor`, as they are sent. */
 
 import { z } from "zod";
 import { capabilitiesSchema } from "../../gateway/capabilities.ts";
 
-/** In the order in which they are shown. */
+/** In the order of the report. */
 export const groups = [
   "gateway",
   "configuration",
@@ -13,42 +13,42 @@ export const groups = [
   "machine",
 ] as const;
 
-/** The worst first. `unknown`: it could not be found out, which is neither well nor wrong. */
+/** The worst first. `unknown`: the check could not be made. */
 export const outcomes = ["wrong", "unknown", "note", "ok"] as const;
 
 export type Outcome = (typeof outcomes)[number];
 
 const checkSchema = z.object({
   group: z.enum(groups),
-  /** Which check it is, such as `upstream.key`; these words stay the same. */
+  /** A stable name of the check, such as `upstream.key`. */
   id: z.string(),
-  /** What was looked at: the name of an upstream, a model, an agent or a file. */
+  /** The name of the upstream, model, agent or file. */
   subject: z.string(),
   outcome: z.enum(outcomes),
   evidence: z.string(),
-  /** What to do; none where nothing has to be done. */
+  /** Left out if there is nothing to do. */
   remedy: z.string().optional(),
 });
 
-/** One thing that was looked at, with its evidence and one remedy. */
+/** The result of one check, with its evidence and one remedy. */
 export type Check = Readonly<z.output<typeof checkSchema>>;
 
 /** `GET /checks` */
 export const examinationSchema = z.object({
   checks: z.array(checkSchema).readonly(),
-  /** A digest of each variable that bears on upstreams; the salt is another one every time. */
+  /** A digest of each variable that upstreams use; the salt changes with every request. */
   variables: z.object({ salt: z.string(), digests: z.record(z.string(), z.string()) }),
-  /** What the configuration was read from. */
+  /** The file of the configuration. */
   file: z.string().optional(),
 });
 
 export type Examination = Readonly<z.output<typeof examinationSchema>>;
 
-/** `POST /probe/plan`: where the questions of a probe would go. */
+/** `POST /probe/plan`: the target of a probe's questions. */
 export const probePlanSchema = z.object({
   upstream: z.string(),
   model: z.string(),
-  /** How many requests it takes at most. */
+  /** The largest number of its requests. */
   requests: z.number(),
 });
 
@@ -57,7 +57,7 @@ export type ProbePlan = Readonly<z.output<typeof probePlanSchema>>;
 /** `POST /probe` */
 export const probeSchema = probePlanSchema.extend({
   checks: z.array(checkSchema).readonly(),
-  /** What would make the profile true. */
+  /** The capabilities that would correct the profile. */
   capabilities: capabilitiesSchema,
 });
 

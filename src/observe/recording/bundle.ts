@@ -4,27 +4,28 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import { isWithin, jsonOf } from "../../json/json.ts";
 import { Fault } from "../../turn/fault.ts";
+import { fields as fieldsOf } from "../fields.ts";
 
-/** What this version writes; a reader of it reads no other. */
+/** The version of the format; other versions are refused. */
 export const BUNDLE_VERSION = 1;
 
-// A bundle may come from anyone: only what is named here is read of it, and none of that is the
-// name of a program, a file or an address.
+// A bundle may come from anyone: a line with any other field is refused, and no field names a
+// program, a file or an address.
 
 const text = z.string();
-/** No turn takes longer than a week, and no reader has to wait for what says so. */
+/** Times up to a week: a paced replay must not wait longer. */
 const at = z
   .number()
   .min(0)
   .max(7 * 24 * 3_600_000);
 const nth = z.int().positive();
 const status = z.int().min(100).max(999);
-/** How many chunks, messages or events of upstreams had been read by then. */
+/** The number of chunks, messages or events of upstreams that had been read. */
 const after = z.int().min(0);
-/** Below an address that is not in the bundle. */
+/** The path below an address that is not in the bundle. */
 const path = text.startsWith("/");
 
-/** Headers that say what is asked for or came; all others are named and not written. */
+/** Headers that are written; all others are only named. */
 export const isBundleHeader = (name: string): boolean =>
   /^(?:content-type|content-encoding|accept|user-agent|retry-after(?:-ms)?|x-should-retry|x-patchbay-(?!record)[\w-]*|anthropic-(?:version|beta)|openai-(?:beta|processing-ms)|x-ratelimit-[\w-]*|anthropic-ratelimit-[\w-]*)$/.test(
     name,
@@ -33,7 +34,7 @@ const headers = z.record(text.refine(isBundleHeader, "is no header of a bundle")
 
 const bytes = {
   at,
-  /** As text where the bytes are whole characters, else in base64. */
+  /** The bytes as text if they are whole characters, else in base64. */
   text: text.optional(),
   base64: text.optional(),
 };
@@ -42,18 +43,15 @@ const bytes = {
 const choice = z.int().min(0).max(9_999);
 const count = z.number().min(0);
 const fields = z.record(text, z.unknown());
+const unknowns = z.array(z.unknown()).optional();
 const extra = z.strictObject({ dialect: text, fields, hints: fields.optional() }).optional();
 const id = text.optional();
 const complete = z.boolean().optional();
 const dialect = text;
 
 const usage = z.strictObject({
-  input: count,
-  output: count,
-  total: count,
-  cached: count.optional(),
-  cacheWrite: count.optional(),
-  reasoning: count.optional(),
+  ...fieldsOf(count, "input", "output", "total"),
+  ...fieldsOf(count.optional(), "cached", "cacheWrite", "reasoning"),
   extra,
 });
 
@@ -61,43 +59,31 @@ const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, sha
   z.strictObject({ type: z.literal(type), ...shape });
 const item = { choice, item: choice, dialect, raw: fields };
 
-/** Every `TurnEvent` but frames, which only HTTP upstreams have. */
+/** Each `TurnEvent` except frames, which only HTTP upstreams have. */
 const bundleEvent = z.discriminatedUnion("type", [
   event("turn-start", {
-    dialect: id,
-    id,
-    model: id,
+    ...fieldsOf(id, "dialect", "id", "model"),
     created: z.number().optional(),
     extra: fields.optional(),
   }),
   event("text-start", { choice, id, phase: id }),
   event("text-break", { choice }),
-  event("text-delta", { choice, text, logprobs: z.array(z.unknown()).optional() }),
+  event("text-delta", { choice, text, logprobs: unknowns }),
   event("text-note", { choice, annotation: z.unknown() }),
   event("text-end", { choice, complete, extra }),
   event("refusal-delta", { choice, text }),
   event("reasoning-start", { choice, id }),
   event("reasoning-delta", { choice, text, of: z.enum(["content", "summary"]), part: choice }),
-  event("reasoning-end", {
-    choice,
-    encrypted: id,
-    details: z.array(z.unknown()).optional(),
-    complete,
-    extra,
-  }),
+  event("reasoning-end", { choice, encrypted: id, details: unknowns, complete, extra }),
   event("vendor-extra", {
     choice,
     of: z.enum(["message", "reasoning", "choice", "answer"]),
     extra: extra.unwrap(),
   }),
   event("call-start", {
-    choice,
-    call: choice,
-    id: text,
-    kind: text,
-    name: text,
-    namespace: id,
-    itemId: id,
+    ...fieldsOf(choice, "choice", "call"),
+    ...fieldsOf(text, "id", "kind", "name"),
+    ...fieldsOf(id, "namespace", "itemId"),
     extra,
   }),
   event("call-delta", { choice, call: choice, text }),
@@ -120,61 +106,56 @@ const upstreamSettings = z.strictObject({
   profile: text.optional(),
   capabilities: z.record(text, z.unknown()).optional(),
   retries: z.int().min(0).max(10).optional(),
-  /** None where the upstream speaks no HTTP. */
+  /** Left out for an upstream without HTTP. */
   base_path: path.optional(),
 });
 
 const settingsLine = z.strictObject({
   line: z.literal("settings"),
-  /** What the client asked for -> where that was to be had, as `upstream/model`. */
+  /** The chain of the model that the client asked for, as `upstream/model`. */
   models: z.record(text, z.array(text)),
-  /** Of the upstreams that might be asked: all that is no address, no key, no program and no file. */
+  /** Settings of the upstreams of the chain, without addresses, keys, programs and files. */
   upstreams: z.record(text, upstreamSettings),
   tools: z.record(text, z.unknown()),
 });
 
 const rows = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(shape)).readonly();
 
-/** Of the plan: what `explain` tells. */
+/** The fields of a plan that `explain` shows. */
 const plan = z.object({
-  upstream: text,
-  profile: text,
+  ...fieldsOf(text, "upstream", "profile"),
   straight: z.boolean(),
   tools: rows({
-    path: text,
-    name: text,
-    verdict: text,
+    ...fieldsOf(text, "path", "name", "verdict", "reason"),
     upstream_name: text.nullish(),
-    reason: text,
   }),
-  rules: rows({ path: text, value: z.union([text, z.number(), z.boolean()]), reason: text }),
-  decisions: rows({ path: text, action: text, reason: text }),
+  rules: rows({
+    ...fieldsOf(text, "path", "reason"),
+    value: z.union([text, z.number(), z.boolean()]),
+  }),
+  decisions: rows(fieldsOf(text, "path", "action", "reason")),
 });
 
-/** Of the account of the turn. */
+/** The fields of a turn's account that are read. */
 const done = z.object({
-  door: text,
-  model: text,
-  outcome: text,
+  ...fieldsOf(text, "door", "model", "outcome"),
   fault: text.optional(),
   rounds: z.int().min(0),
   calls: z.object({ given: z.int().min(0) }),
   stops: z.array(text).readonly(),
 });
 
-/** A line of a bundle. Times are milliseconds since the request came. */
+/** A line of a bundle. Times are milliseconds since the arrival of the request. */
 export const bundleLine = z.discriminatedUnion("line", [
   z.strictObject({
     line: z.literal("bundle"),
     version: z.int(),
     id: text.max(300),
-    gateway: text,
-    node: text,
-    platform: text,
+    ...fieldsOf(text, "gateway", "node", "platform"),
     recorded: z.iso.datetime(),
     content: z.enum(["masked", "full"]),
     names: z.enum(["kept", "masked"]),
-    /** What was not written, such as the names of headers. */
+    /** The names of headers that were not written. */
     left_out: z.array(text),
   }),
   settingsLine,
@@ -193,11 +174,8 @@ export const bundleLine = z.discriminatedUnion("line", [
     line: z.literal("upstream-request"),
     at,
     try: nth,
-    upstream: text,
-    method: text,
-    path: text,
+    ...fieldsOf(text, "upstream", "method", "path", "body"),
     headers,
-    body: text,
   }),
   z.strictObject({ line: z.literal("upstream-head"), at, try: nth, status, headers }),
   z.strictObject({ line: z.literal("upstream-bytes"), try: nth, ...bytes }),
@@ -216,13 +194,13 @@ export const bundleLine = z.discriminatedUnion("line", [
   z.strictObject({ line: z.literal("client-end"), at, after, left: z.boolean().optional() }),
   z.strictObject({ line: z.literal("done"), done }),
   z.strictObject({ line: z.literal("seal"), lines: z.int(), sha256: text }),
-  /** Added by hand behind the seal: what a test holds the bundle to. */
+  /** Added by hand after the seal: the expectations of a test. */
   z.strictObject({
     line: z.literal("expect"),
     outcome: text.optional(),
-    /** Whose fault `explain` finds. */
+    /** The side at fault by `explain`. */
     fault: z.enum(["none", "client", "gateway", "upstream"]).optional(),
-    /** Texts that the client must have been sent. */
+    /** Texts that the client must receive. */
     shown: z.array(text).optional(),
   }),
 ]);
@@ -231,15 +209,15 @@ export type BundleLine = z.output<typeof bundleLine>;
 export type Settings = Omit<z.output<typeof settingsLine>, "line">;
 export type LineOf<Type extends BundleLine["line"]> = Extract<BundleLine, { readonly line: Type }>;
 
-/** Bytes of a stream, and when they came. */
-export type Chunk = { readonly at: number; readonly bytes: Buffer };
+/** Bytes of a stream, with the time of their arrival. */
+type Chunk = { readonly at: number; readonly bytes: Buffer };
 
 /** One call to an upstream. */
 export type BundleTry = {
   readonly nth: number;
   readonly at: number;
   readonly upstream: string;
-  /** None where the upstream speaks no HTTP. */
+  /** Left out for an upstream without HTTP. */
   readonly request?: LineOf<"upstream-request"> | undefined;
   readonly head?: LineOf<"upstream-head"> | undefined;
   readonly chunks: readonly Chunk[];
@@ -265,8 +243,7 @@ export type Bundle = {
 /** Throws a Fault whose text names the problem and the remedy. */
 export function readBundle(text: string): Bundle {
   const lines = checkedLines(text);
-  const first = <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
-    lines.find((line): line is LineOf<Type> => line.line === type);
+  const first = finder(lines);
   const [head, settings, request] = [first("bundle"), first("settings"), first("client-request")];
   if (head === undefined || settings === undefined || request === undefined)
     throw bad("lacks its first lines; get the whole file, or record the turn again");
@@ -284,6 +261,12 @@ export function readBundle(text: string): Bundle {
     expect: first("expect"),
   };
 }
+
+/** A function that finds the first line of a type. */
+const finder =
+  (lines: readonly BundleLine[]) =>
+  <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
+    lines.find((line): line is LineOf<Type> => line.line === type);
 
 function checkedLines(text: string): readonly BundleLine[] {
   const rows = text.split("\n");
@@ -303,7 +286,7 @@ function checkedLines(text: string): readonly BundleLine[] {
   return lines;
 }
 
-/** Nothing that Patchbay writes is nested so deep; what is deeper takes the stack of its readers. */
+/** Patchbay writes no deeper values, and they might exhaust the stack of their readers. */
 const DEEPEST = 200;
 
 function lineIn(row: string, number: number): BundleLine {
@@ -345,8 +328,7 @@ const bytesIn = ({ text, base64 }: { text?: string | undefined; base64?: string 
 function triesIn(lines: readonly BundleLine[]): readonly BundleTry[] {
   const groups = Map.groupBy(lines, (line) => ("try" in line ? line.try : 0));
   return [...groups.values()].flatMap((own): BundleTry[] => {
-    const find = <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>
-      own.find((line): line is LineOf<Type> => line.line === type);
+    const find = finder(own);
     const request = find("upstream-request");
     const opening = request ?? find("upstream-answer");
     if (opening === undefined) return [];

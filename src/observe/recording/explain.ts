@@ -1,4 +1,4 @@
-/** Tells a recorded turn in sentences. */
+/** Explains a recorded turn in sentences, and finds the side at fault. */
 import { errorWords } from "../../dialects/errors/error-words.ts";
 import { errorFault } from "../../dialects/errors/upstream-error.ts";
 import { fieldsIn, filledText, listOf } from "../../dialects/shared/loose.ts";
@@ -83,7 +83,7 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
   return `Call ${nth}: ${upstream}${status} sent ${came}${ended}.${why}`;
 }
 
-/** What an upstream said of its refusal, as operators read it. */
+/** An upstream's reason for its refusal. */
 function refusalSentence(chunks: BundleTry["chunks"]): string {
   const raw = fieldsIn(Buffer.concat(chunks.map(({ bytes }) => bytes)).toString("utf8"));
   const said = raw === undefined ? undefined : errorWords(raw);
@@ -119,10 +119,10 @@ function verdictSentence({ fault, frame, reason = "" }: Verdict): string {
   }
 }
 
-/** Finds whose fault it is that a recorded turn went wrong, and in which frame it shows. */
+/** The side at fault, and the first frame with the problem. */
 type Verdict = {
   readonly fault: "none" | "client" | "gateway" | "upstream";
-  /** Of the side at fault, from 1. */
+  /** The number of the frame of the side at fault, from 1. */
   readonly frame?: number | undefined;
   readonly reason?: string | undefined;
 };
@@ -184,7 +184,7 @@ function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found |
 
 function isJson({ stretches }: ReadSide["calls"][number]): boolean {
   const text = textOf(stretches);
-  // What is no object is free text, as custom tools have it.
+  // Custom tools take free text.
   if (!/^\s*[{[]/.test(text)) return true;
   try {
     JSON.parse(text);
@@ -194,7 +194,7 @@ function isJson({ stretches }: ReadSide["calls"][number]): boolean {
   }
 }
 
-/** The first of the upstream's words that the client was not sent, where nothing was to change them. */
+/** The first part of the upstream's content that did not reach the client, if no rule was to change it. */
 function lostContent(
   { plan, done, head, reply }: Bundle,
   upstream: ReadSide | undefined,
@@ -213,7 +213,7 @@ function lostContent(
   for (const [at, call] of upstream.calls.entries()) {
     const own = client.calls[at];
     const [first] = call.stretches;
-    // One that the upstream did not finish need not be begun at the client.
+    // A call that the upstream did not finish need not reach the client.
     if (own === undefined && !call.complete) continue;
     if (own === undefined)
       return {
@@ -230,13 +230,13 @@ function lostContent(
   return undefined;
 }
 
-/** Where the upstream's text parts from what the client was sent. */
+/** The first piece of the upstream's text that differs from the text at the client. */
 function firstMissing(
   stretches: ReadSide["text"],
   sent: string,
   shown: (text: string) => string,
 ): ReadSide["text"][number] | undefined {
-  // As one text: a stretch may end within a character.
+  // Joined, because a piece may end within a character.
   const said = shown(textOf(stretches));
   if (said === sent) return undefined;
   let at = 0;
@@ -248,17 +248,17 @@ function firstMissing(
   return stretches.at(-1);
 }
 
-/** Whether the plan itself changes the text of answers. */
+/** True if the plan itself changes the text of answers. */
 const isReshaped = (plan: Bundle["plan"]): boolean =>
   plan?.decisions.some(({ path }) => /format|stop/.test(path)) === true;
 
-/** Whether arguments go through as they are. */
+/** True if the plan does not change arguments. */
 const isNative = (plan: Bundle["plan"], name: string): boolean =>
   plan?.tools.some((tool) => tool.name === name && tool.verdict === "native") === true;
 
 const clientFaults = /^(?:request|auth|tools|plan|client|limit)\./;
 
-/** Whose failure it is by the fault that ended the turn. */
+/** The side at fault by the fault that ended the turn. */
 function failureOf(
   { done, reply }: Bundle,
   tried: BundleTry | undefined,

@@ -189,7 +189,7 @@ export function streamOf({ container, key }: Leaf): string | undefined {
     const own = [...fieldKeys].flatMap((name) =>
       name === "method" ? [] : (fields.get(name) ?? []),
     );
-    // An entry with a number of its own may have any index in its list.
+    // An entry with a numbered field may have any index in its list.
     label = `${fields.has("index") ? "" : at.key}(${own.join(",")})/${label}`;
   }
   return isPiece ? label : undefined;

@@ -1,4 +1,4 @@
-/** Reads the frames of one side as events, with the frame that each event came in. */
+/** Reads the frames of one side as text and calls, each with the number of its frame. */
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { builtinDialects } from "../../dialects/registry.ts";
 import { normalizeStream } from "../../stream/normalize.ts";
@@ -9,17 +9,17 @@ import { jsonOf } from "../../json/json.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** A stretch of text or arguments, and the frame that brought it. */
+/** A piece of text or arguments, and the number of its frame. */
 export type Stretch = { readonly text: string; readonly frame: number };
 
 export type ReadCall = { readonly name: string; readonly stretches: Stretch[]; complete: boolean };
 
-/** What a side said, and the first thing wrong with how it said it. */
+/** The answer of one side, and the first frame that breaks the rules of its dialect. */
 export type ReadSide = {
   frames: number;
   readonly text: Stretch[];
   readonly calls: readonly ReadCall[];
-  /** An error that was told as the API has it. */
+  /** An error in the form of the API. */
   error: { readonly frame: number; readonly message: string } | undefined;
   unlawful: { readonly frame: number; readonly reason: string } | undefined;
 };
@@ -27,7 +27,7 @@ export type ReadSide = {
 export const textOf = (stretches: readonly Stretch[]): string =>
   stretches.map(({ text }) => text).join("");
 
-/** Undefined where nobody here reads that dialect. */
+/** Undefined if the dialect has no reader. */
 export function readSide(
   dialect: string,
   chunks: readonly Uint8Array[],
@@ -64,7 +64,7 @@ export function readSide(
         return;
       case "turn-fail": {
         const { code, message } = event.fault;
-        // That it was cut off elsewhere may be told; that it is cut off here is seen at its end.
+        // A stream may report a cut further up; only a cut at its own end breaks the rules.
         if (code === "upstream.malformed" || (code === "upstream.cut" && isOver)) blame(message);
         else side.error ??= { frame, message };
         return;
@@ -83,7 +83,7 @@ export function readSide(
       if (typeof data === "string" && !isMarker && !partial) blame("it is not JSON");
       reader.frame(text, event, partial, each);
     }
-    // A failure may be told twice, for clients that read only one of its forms.
+    // A failure may come in two forms, because some clients read only one of them.
     else if (side.error === undefined && !isMarker) blame("it comes after the end of the answer");
   }
   isOver = true;
@@ -94,7 +94,7 @@ export function readSide(
 
 const END_MARKER = /^\s*\[DONE\]\s*$/;
 
-/** What a reply that is an error says. */
+/** The message of a reply that is an error. */
 export function errorMessageIn([frame]: readonly WireFrame[]): string | undefined {
   return frame?.type === "body"
     ? filledText(fieldsOf(fieldsOf(frame.data)?.error)?.message)
@@ -105,16 +105,16 @@ export function errorMessageIn([frame]: readonly WireFrame[]): string | undefine
 export type WireFrame = {
   readonly type: "frame" | "comment" | "body";
   readonly event?: string | undefined;
-  /** JSON where it is, else the text. */
+  /** The value of JSON, else the text. */
   readonly data: unknown;
   readonly text: string;
-  /** In which of the chunks its last byte came, from 0. */
+  /** The index of the chunk with its last byte. */
   readonly chunk: number;
-  /** The connection closed before it was over. */
+  /** True if the connection closed in the middle of it. */
   readonly partial: boolean;
 };
 
-/** What bytes of a reply or an answer say, frame by frame. */
+/** The frames of a reply or an answer. */
 export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] {
   const decoder = new TextDecoder();
   const texts = chunks.map((chunk) => decoder.decode(chunk, { stream: true }));

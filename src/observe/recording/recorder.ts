@@ -18,18 +18,18 @@ type RecordingMode = Config["telemetry"]["recording"];
 export type RecorderOptions = {
   readonly clock: Clock;
   readonly report: Report;
-  /** Whose secrets no bundle may hold. */
+  /** Its secrets are taken out of bundles. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Where bundles go if the configuration does not say. */
+  /** The folder of bundles unless the configuration names one. */
   readonly folder: string;
-  /** Why another user could read or replace what is in that folder; a configured one is the operator's choice. */
+  /** The reason why another user could read or replace files in that folder; a configured one is the operator's choice. */
   readonly foreign: (folder: string) => string | undefined;
 };
 
 /** An operator's order to a running gateway, in place of its configuration. */
 export type RecordingOrder = {
   readonly mode: RecordingMode;
-  /** Until then by the clock; without it, until it is taken back. */
+  /** The order ends after this time; left out: when it is taken back. */
   readonly forMs?: number | undefined;
 };
 
@@ -44,17 +44,17 @@ export type RecordingState = {
   readonly latest: readonly string[];
 };
 
-/** Bytes of turns that run or wait to be written: recording never grows beyond it. */
+/** The limit of the bytes of all turns under way. */
 const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
-/** Files that an operator is told of. */
+/** Files that are shown to an operator. */
 const LATEST = 20;
 /** Turns that wait to be written. */
 const MAX_WAITING = 256;
-/** How long others wait at a time, unless one step of a mask takes longer. */
+/** The time after which masking lets other work run. */
 const SLICE_MS = 2;
 const NO_ROOM = "has no room for all that is to be recorded; some turns are left out";
 
-/** Records the turns of a gateway, as its configuration and its operator say. */
+/** Records the turns of a gateway, by its configuration and the orders of its operator. */
 export class BundleRecorder implements Recorder {
   readonly #options: RecorderOptions;
   readonly #secrets: readonly string[];
@@ -79,10 +79,8 @@ export class BundleRecorder implements Recorder {
     const isAsked =
       request.exchange.headers["x-patchbay-record"] !== undefined && isAskedFor(request);
     if (mode === "off" && !isAsked) return undefined;
-    const { clock } = this.#options;
     return new TurnRecord(request, {
-      now: () => clock.now(),
-      date: () => clock.date(),
+      clock: this.#options.clock,
       hold: (bytes) => (this.#held += bytes) <= MAX_HELD_BYTES,
       over: (turn) => {
         if (turn !== undefined && mode === "failures" && !isAsked && !isFailure(turn)) return;
@@ -97,7 +95,7 @@ export class BundleRecorder implements Recorder {
     this.#config = config;
   }
 
-  /** Takes the place of what is configured; undefined: what is configured holds again. */
+  /** Replaces the configured mode; undefined: ends the order. */
   order(order: RecordingOrder | undefined): RecordingState {
     this.#ordered?.callOff();
     this.#ordered = undefined;
@@ -123,7 +121,7 @@ export class BundleRecorder implements Recorder {
     };
   }
 
-  /** Waits until all that was seen is written. */
+  /** Waits until all turns that have ended are written. */
   async settled(): Promise<void> {
     await this.#writing;
     if (this.#writing !== undefined) await this.settled();
@@ -133,7 +131,7 @@ export class BundleRecorder implements Recorder {
     return this.#config?.recording.folder ?? this.#options.folder;
   }
 
-  /** Reports once for each time that recording stops working, and not for every turn. */
+  /** Counts a turn that was not written. Only the first one after a success is reported. */
   #miss(problem: string): void {
     const [setting, path] = ["recording.folder", this.#folder];
     this.#missed++;
@@ -141,7 +139,7 @@ export class BundleRecorder implements Recorder {
     this.#isTroubled = true;
   }
 
-  /** Writes one turn at a time: masking takes the time of turns under way, which come first. */
+  /** Writes one turn at a time, because masking delays the turns under way. */
   async #work(): Promise<void> {
     for (let turn = this.#waiting.shift(); turn !== undefined; turn = this.#waiting.shift()) {
       await setImmediate();
@@ -159,7 +157,7 @@ export class BundleRecorder implements Recorder {
       const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
       if (foreign !== undefined)
         return this.#miss(`is not used because ${foreign}; name another as \`recording.folder\``);
-      // By the time it began, so that names sort by age.
+      // The start of the turn comes first, so that names sort by age.
       const time = new Date(turn.startedAt).toISOString().replaceAll(/[:.]/g, "-");
       const path = join(folder, `${time}-${safeId(requestId)}${BUNDLE_SUFFIX}`);
       await saveBundle(path, text);
@@ -188,7 +186,7 @@ export class BundleRecorder implements Recorder {
 const isFailure = ({ done, status }: TurnRecord): boolean =>
   done === undefined ? status >= 400 : done.outcome === "failed";
 
-/** Without keys, any client may ask: such a gateway is reached from its own machine alone. */
+/** Without keys, any client may order it: such a gateway only listens on loopback. */
 function isAskedFor({ exchange, tenant, config: { server, recording } }: RecordedRequest): boolean {
   if (headerOf(exchange.headers, "x-patchbay-record") !== "true") return false;
   return server.keys.length === 0 || recording.by_header.includes(tenant);
@@ -197,10 +195,10 @@ function isAskedFor({ exchange, tenant, config: { server, recording } }: Recorde
 const BUNDLE_SUFFIX = ".bundle.jsonl";
 const HOUR = 3_600_000;
 
-/** A client may have chosen the id. */
+/** An id as a part of a file name. A client may have chosen the id. */
 const safeId = (id: string): string => id.replaceAll(/[^\w.-]/g, "_").slice(0, 80);
 
-/** Writes a bundle that only its owner reads. What was begun of one that cannot be written is taken away. */
+/** Writes a bundle that only its owner may read. If that fails, its incomplete file is removed. */
 async function saveBundle(path: string, text: string): Promise<void> {
   try {
     await writeFile(path, text, { mode: 0o600, flag: "wx" });
@@ -211,7 +209,7 @@ async function saveBundle(path: string, text: string): Promise<void> {
   }
 }
 
-/** Removes bundles that are too old or too many, the oldest first; another process may remove them too. */
+/** Removes bundles that are too old or too many, the oldest first. Another process may remove them at the same time. */
 async function prune(folder: string, keep: RecordingSettings["keep"], now: number): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(BUNDLE_SUFFIX));
   let [turns, bytes] = [0, 0];
@@ -226,7 +224,7 @@ async function prune(folder: string, keep: RecordingSettings["keep"], now: numbe
   }
 }
 
-/** The file of a turn by its id, the newest of them. */
+/** The newest file of a turn by its id. */
 export async function findBundle(folder: string, id: string): Promise<string | undefined> {
   const names = await readdir(folder).catch(() => []);
   const own = names.filter((name) => name.endsWith(`-${safeId(id)}${BUNDLE_SUFFIX}`));

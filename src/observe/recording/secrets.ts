@@ -1,16 +1,16 @@
-/** Takes keys out of texts: those that the gateway knows, and those that look like one. */
+/** Takes keys out of texts: known keys, and words in the shape of a key. */
 
 import { keyShapes } from "../../turn/failure-reason.ts";
 import { formsOf } from "../../upstreams/http/secrets.ts";
 import { blotOut } from "./text-mask.ts";
 
-/** Shorter values are in every other word. */
+/** Shorter values are parts of common words. */
 const SHORTEST = 6;
 
-/** The same length, and nothing of a key left in it. */
+/** Returns a text of the same length without keys. */
 export type Scrub = (text: string) => string;
 
-/** `patterns`: what keys look like that nobody knows. */
+/** `patterns`: the shapes of unknown keys. */
 export function scrubber(secrets: readonly string[], patterns = keyShapes): Scrub {
   const variants = secrets
     .filter((secret) => secret.length >= SHORTEST)
@@ -27,7 +27,7 @@ export function scrubber(secrets: readonly string[], patterns = keyShapes): Scru
 
 const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|session|signature|dsn/i;
 
-/** Values in a configuration, or among variables, that are secret by where they stand. */
+/** Values of a configuration, or of variables, that are secret by their names. */
 export function secretsIn(value: unknown, name = ""): string[] {
   if (typeof value === "string") {
     const inAddress = addressSecrets(value);
@@ -36,7 +36,7 @@ export function secretsIn(value: unknown, name = ""): string[] {
   if (Array.isArray(value)) return value.flatMap((one) => secretsIn(one, name));
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    // A list of named keys has the names beside them.
+    // An entry of a list of keys has its name beside its key.
     secretsIn(inner, key === "name" ? "" : SECRET_NAME.test(name) ? name : key),
   );
 }

@@ -7,7 +7,8 @@ import type {
   TurnRecording,
 } from "../../gateway/http/exchange.ts";
 import type { TurnDone } from "../happening.ts";
-import type { Fault } from "../../turn/fault.ts";
+import type { Clock } from "../../turn/clock.ts";
+import { Fault } from "../../turn/fault.ts";
 import type { WireTap } from "../../upstreams/tap.ts";
 import type { BundleLine } from "./bundle.ts";
 
@@ -15,7 +16,7 @@ type Headers = Readonly<Record<string, string>>;
 
 type Without<Line, Payload extends string> = Line extends unknown ? Omit<Line, Payload> : never;
 
-/** A line of the bundle as it was seen: nothing is masked yet, and all headers are there. */
+/** A line of the bundle before it is masked, with all headers. */
 export type Entry = {
   readonly line: Without<BundleLine, "body" | "text" | "base64" | "message" | "event">;
   readonly bytes?: Buffer | undefined;
@@ -23,20 +24,19 @@ export type Entry = {
 };
 
 type Options = {
-  readonly now: () => number;
-  readonly date: () => number;
-  /** Bytes that are held from now on, or let go; false: there is no room for them. */
+  readonly clock: Clock;
+  /** Counts bytes that the record holds; negative: it releases them. False: there is no room for them. */
   readonly hold: (bytes: number) => boolean;
-  /** Called once. Undefined: it was too much to hold. */
+  /** Called once at the end. Undefined: the turn was too large. */
   readonly over: (turn: TurnRecord | undefined) => void;
 };
 
-/** What an entry holds beside its bytes. */
+/** The size of an entry without its bytes. */
 const ENTRY_BYTES = 200;
 /** A turn that holds more is not recorded. */
 export const MAX_TURN_BYTES = 16 * 1024 * 1024;
 
-/** Sees one turn while it runs. It only appends: what is made of it waits until the turn is over. */
+/** Records one turn while it runs. It only appends; masking waits for the end of the turn. */
 export class TurnRecord implements TurnRecording {
   readonly request: RecordedRequest;
   /** Milliseconds since the epoch. */
@@ -49,7 +49,7 @@ export class TurnRecord implements TurnRecording {
   readonly #options: Options;
   readonly #started: number;
   #tries = 0;
-  /** What was read of upstreams so far, in pieces. */
+  /** Pieces of upstreams read so far. */
   #read = 0;
   #held = 0;
   #isOver = false;
@@ -57,8 +57,8 @@ export class TurnRecord implements TurnRecording {
   constructor(request: RecordedRequest, options: Options) {
     this.request = request;
     this.#options = options;
-    this.#started = options.now();
-    this.startedAt = options.date();
+    this.#started = options.clock.now();
+    this.startedAt = options.clock.date();
     this.#hold(2 * request.exchange.body.length);
   }
 
@@ -83,10 +83,9 @@ export class TurnRecord implements TurnRecording {
       const of = this.#tryOf();
       const sent = body && Buffer.from(body.buffer, body.byteOffset, body.length);
       const line = { line: "upstream-request", ...of(), upstream, method, path } as const;
-      this.#add({ ...line, headers: pairs(headers) }, { bytes: sent });
+      this.#add({ ...line, headers: byName(headers) }, { bytes: sent });
       return {
-        head: (status, fields) =>
-          this.#add({ line: "upstream-head", ...of(), status, headers: fields }),
+        head: (status, own) => this.#add({ line: "upstream-head", ...of(), status, headers: own }),
         bytes: (chunk) => {
           this.#read++;
           this.#add({ line: "upstream-bytes", ...of() }, { bytes: Buffer.from(chunk) });
@@ -105,14 +104,8 @@ export class TurnRecord implements TurnRecording {
         },
         event: (event) => {
           this.#read++;
-          // A fault is written by its code and message.
-          const json = JSON.stringify(
-            event.type === "turn-fail"
-              ? {
-                  type: event.type,
-                  fault: { code: event.fault.code, message: event.fault.message },
-                }
-              : event,
+          const json = JSON.stringify(event, (_, value: unknown) =>
+            value instanceof Fault ? { code: value.code, message: value.message } : value,
           );
           this.#add({ line: "upstream-event", ...of() }, { json });
         },
@@ -159,7 +152,7 @@ export class TurnRecord implements TurnRecording {
     this.#add({ line: "client-bytes", ...this.#ofClient() }, { bytes });
   }
 
-  /** A request that never became a turn is over with its reply. */
+  /** A request that never became a turn ends with its reply. */
   #closed(): void {
     this.#add({ line: "client-end", ...this.#ofClient(), left: false });
     if (this.asked === undefined) queueMicrotask(() => this.#finish());
@@ -172,7 +165,7 @@ export class TurnRecord implements TurnRecording {
     this.#options.hold(-this.#held);
   }
 
-  /** Numbers a try, and gives what all its lines begin with. */
+  /** Numbers a try. The returned function gives the first fields of its lines. */
   #tryOf(): () => { readonly at: number; readonly try: number } {
     const nth = ++this.#tries;
     return () => ({ at: this.#at(), try: nth });
@@ -183,7 +176,7 @@ export class TurnRecord implements TurnRecording {
   }
 
   #at(): number {
-    return Math.round((this.#options.now() - this.#started) * 10) / 10;
+    return Math.round((this.#options.clock.now() - this.#started) * 10) / 10;
   }
 
   #add(line: Entry["line"], payload: Omit<Entry, "line"> = {}): void {
@@ -202,7 +195,8 @@ export class TurnRecord implements TurnRecording {
   }
 }
 
-function pairs(flat: readonly string[]): Headers {
+/** Headers by their names in lower case, from names and values in turn. */
+function byName(flat: readonly string[]): Headers {
   const headers: Record<string, string> = {};
   for (let at = 0; at + 1 < flat.length; at += 2)
     headers[(flat[at] ?? "").toLowerCase()] = flat[at + 1] ?? "";
