@@ -2,18 +2,20 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { ConnectionBytes } from "../../gateway/http/budget.ts";
 import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
 import type { Clock } from "../../turn/clock.ts";
+import { isInReserve } from "../../upstreams/http/descriptor-reserve.ts";
 
-/** How a request came. */
+/** The parts of a request that its host knows. */
 export type Arrival = {
-  /** How much of the path is the app's. */
+  /** Characters of the path that belong to the app around the gateway. */
   readonly prefixLength?: number | undefined;
   readonly foreign?: string | undefined;
 };
 const plainly: Arrival = {};
 
-/** What Node received, as the gateway takes it. */
+/** A request of Node as the gateway takes it. */
 export function exchangeOf(
   request: IncomingMessage,
   response: ServerResponse,
@@ -33,14 +35,38 @@ export function exchangeOf(
   };
 }
 
+/** A client's connection. */
+type Connection = ConnectionBytes & {
+  /** The response to its latest request. */
+  latest: ServerResponse | undefined;
+  /** True if it has one of the last descriptors; it is closed after its first answer. */
+  readonly isInReserve: boolean;
+  /** True in the middle of an answer: other bytes would become a part of that answer. */
+  isInAnswer: boolean;
+  /** Replies under way; nearly always one. The client reads the first, and the others wait behind it. */
+  readonly open: NodeReply[];
+};
+
+const connections = new WeakMap<Socket, Connection>();
+
+export function connectionOf(socket: Socket): Connection {
+  let known = connections.get(socket);
+  if (known === undefined) {
+    const reserve = isInReserve(socket);
+    known = { held: 0, latest: undefined, isInReserve: reserve, isInAnswer: false, open: [] };
+    connections.set(socket, known);
+  }
+  return known;
+}
+
 /**
- * A reply over Node's response. Made for every request, so it holds fields and
- * no closures. What it is given is held until this round of the event loop is
- * over: each write may have to wake its reader, and writes that follow each
- * other closely wake one reader of many only once.
+ * A reply over Node's response. Made for every request, so it holds fields and no closures. Data
+ * is held until the end of this round of the event loop: each write may wake its reader, and
+ * writes that follow each other closely wake one reader of many only once.
  */
-class NodeReply implements Reply, OpenAnswer {
+class NodeReply implements Reply {
   readonly #response: ServerResponse;
+  readonly #connection: Connection;
   #status = 200;
   #headers: Readonly<Record<string, string>> = {};
   #held = "";
@@ -48,14 +74,15 @@ class NodeReply implements Reply, OpenAnswer {
   #ended = false;
   #drained: (() => void) | undefined;
   #left: ((why?: "stalled") => void) | undefined;
-  /** Whether what was written so far ends with the end of a frame. */
+  /** True if the data so far ends with the end of a frame. */
   #isWhole = true;
 
   constructor(response: ServerResponse) {
     this.#response = response;
+    this.#connection = connectionOf(response.req.socket);
   }
 
-  /** Said with the first of the body: only then is it known whether that is all of it. */
+  /** Kept for the first data: only then is it known whether that is the whole body. */
   head(status: number, headers: Readonly<Record<string, string>>): void {
     this.#status = status;
     this.#headers = headers;
@@ -66,7 +93,8 @@ class NodeReply implements Reply, OpenAnswer {
     if (this.isOver()) return true;
     if (!response.headersSent) {
       response.writeHead(this.#status, this.#headers);
-      if (response.socket !== null) speaking.add(response.socket);
+      // A response without a socket waits behind another.
+      if (response.socket !== null) this.#connection.isInAnswer = true;
     }
     if (typeof data !== "string") return this.#sendBytes(data);
     this.#isWhole = data.endsWith("\n\n") || (data === "" && this.#isWhole);
@@ -82,10 +110,11 @@ class NodeReply implements Reply, OpenAnswer {
         ? this.#headers
         : { ...this.#headers, "content-length": String(Buffer.byteLength(data)) };
       response.writeHead(this.#status, headers);
-    } else if (response.socket !== null) speaking.delete(response.socket);
+    } else if (response.socket !== null) this.#connection.isInAnswer = false;
     if (typeof data !== "string") this.#sendBytes(data);
     this.#ended = true;
-    untrackAnswer(response.req.socket, this);
+    const { open } = this.#connection;
+    while (open[0]?.isOver() === true) open.shift();
     this.#hold(typeof data === "string" ? data : "");
   }
 
@@ -98,7 +127,7 @@ class NodeReply implements Reply, OpenAnswer {
     const response = this.#response;
     if (response.destroyed) queueMicrotask(then);
     else if (this.#left === undefined) {
-      trackAnswer(response.req.socket, this);
+      this.#connection.open.push(this);
       response.once("close", () => {
         if (!response.writableFinished) this.#left?.();
       });
@@ -106,17 +135,18 @@ class NodeReply implements Reply, OpenAnswer {
     this.#left = then;
   }
 
+  /** The client has read nothing for too long, and is about to be cut off. */
   stalled(): void {
-    this.#left?.("stalled");
+    if (!this.isOver()) this.#left?.("stalled");
   }
 
+  /** Sends bytes without a meaning; false if the client has left. */
   probe(): boolean {
     const response = this.#response;
-    if (this.isOver()) return false;
     if (response.headersSent) {
       if (this.#isWhole) this.#hold(SSE_NOTHING);
     } else if (response.req.httpVersion !== "1.0") response.writeContinue();
-    // The older version has no word for it, and proxies that speak it close when their client leaves.
+    // HTTP/1.0 has no such bytes, and proxies that speak it close when their client leaves.
     else response.destroy();
     return !response.destroyed;
   }
@@ -125,12 +155,12 @@ class NodeReply implements Reply, OpenAnswer {
     if (this.#isHolding && !this.#response.destroyed) this.#send();
   }
 
-  // Writing to a response that is over would raise an error for nobody to catch.
+  /** A write to a response that is over would raise an error that no code catches. */
   isOver(): boolean {
     return this.#ended || this.#response.destroyed;
   }
 
-  /** Bytes are not held: whoever sends them has gathered them. */
+  /** Bytes are not held: their sender has gathered them. */
   #sendBytes(bytes: Uint8Array): boolean {
     this.#isWhole = false;
     if (this.#held !== "") this.#send();
@@ -156,15 +186,10 @@ class NodeReply implements Reply, OpenAnswer {
   }
 }
 
-/** A comment, which every reader of a stream passes over. */
+/** A comment, which every reader of a stream ignores. */
 const SSE_NOTHING = ":\n\n";
 
-const speaking = new WeakSet<Socket>();
-
-/** Whether a connection is in the middle of an answer: whatever else is said there would be taken for a part of it. */
-export const isSpeaking = (socket: Socket): boolean => speaking.has(socket);
-
-/** More than this is not held back. */
+/** Characters that are held at most. */
 const MOST_HELD = 16 * 1024;
 
 let holding: NodeReply[] = [];
@@ -177,64 +202,24 @@ function releaseAll(): void {
 
 const isBodiless = (status: number): boolean => status === 204 || status === 304;
 
-/** Tells clients that have left from those that have only ended their side. */
-
-/** An answer under way. */
-export type OpenAnswer = {
-  isOver(): boolean;
-  /** Says what changes nothing; false once there is nothing to be said any more. */
-  probe(): boolean;
-  /** Its client has read nothing for too long, and is about to be cut off. */
-  stalled(): void;
-};
-
-/** The answers that somebody waits for, by their connections; nearly always one. */
-const awaited = new WeakMap<Socket, OpenAnswer | readonly OpenAnswer[]>();
-
-function trackAnswer(socket: Socket, answer: OpenAnswer): void {
-  const before = awaited.get(socket);
-  awaited.set(socket, before === undefined ? answer : [before, answer].flat());
-}
-
-/** A connection that is kept for the next request keeps nothing of the last one. */
-function untrackAnswer(socket: Socket, answer: OpenAnswer): void {
-  const before = awaited.get(socket);
-  if (before === answer) awaited.delete(socket);
-  else if (Array.isArray(before)) {
-    const others = before.filter((one) => one !== answer);
-    if (others.length === 0) awaited.delete(socket);
-    else awaited.set(socket, others);
-  }
-}
-
-const openOn = (socket: Socket): readonly OpenAnswer[] =>
-  [awaited.get(socket) ?? []].flat().filter((one) => !one.isOver());
-
-/** Tells all answers on a connection that nobody reads it. */
-export function tellStalled(socket: Socket): void {
-  for (const answer of openOn(socket)) answer.stalled();
-}
-
-/** The first of them that is not over: what is asked for meanwhile is answered behind it. */
-const currentOn = (socket: Socket): OpenAnswer | undefined => openOn(socket)[0];
-
 /**
- * Follows a connection whose client has closed its side. It may be waiting for
- * its answer all the same, or be gone: only what is sent to it shows that nobody
- * is there, and only the second time. So something is said that changes nothing,
- * at growing intervals, for as long as there is an answer to wait for.
+ * Follows a connection whose client has closed its side. The client may still wait for its
+ * answer, or be gone: only bytes that are sent to it show that it is gone, and only the second
+ * time. So bytes without a meaning are sent at growing intervals while an answer is under way.
  */
-export function askAfter(socket: Socket, clock: Clock): void {
-  let pause = FIRST_ASKED_MS;
-  let callOff = (): void => {};
-  const ask = (): void => {
-    if (socket.destroyed || currentOn(socket)?.probe() !== true) return;
-    callOff = clock.at(clock.now() + pause, ask);
-    pause = Math.min(pause * 2, LAST_ASKED_MS);
+export function probeClient(socket: Socket, clock: Clock): void {
+  let pause = FIRST_PROBE_MS;
+  let cancel = (): void => {};
+  const probe = (): void => {
+    if (socket.destroyed) return;
+    const reply = connectionOf(socket).open.find((one) => !one.isOver());
+    if (reply?.probe() !== true) return;
+    cancel = clock.at(clock.now() + pause, probe);
+    pause = Math.min(pause * 2, LAST_PROBE_MS);
   };
-  socket.once("close", () => callOff());
-  ask();
+  socket.once("close", () => cancel());
+  probe();
 }
 
-const FIRST_ASKED_MS = 50;
-const LAST_ASKED_MS = 15_000;
+const FIRST_PROBE_MS = 50;
+const LAST_PROBE_MS = 15_000;
