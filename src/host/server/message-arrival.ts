@@ -1,4 +1,4 @@
-/** Counts what arrives over a WebSocket in the budget of all bodies, and ends a message that comes too slowly. */
+/** Counts the bytes that arrive on a WebSocket in the budget of all bodies, and refuses slow messages. */
 
 import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
@@ -12,7 +12,7 @@ import {
   tooSlow,
 } from "./body-intake.ts";
 
-/** Bytes that a network read costs beside its own, and a frame: their objects are kept until the message is whole. */
+/** Bytes of the objects of a network read and of a frame, which are kept until the message is whole. */
 const READ_COST = 512;
 const FRAME_COST = 128;
 
@@ -27,7 +27,7 @@ export class MessageArrival implements SlowBody {
   dueMs = 0;
   #before = 0;
 
-  /** `refuse` is called for a message that cannot go on; what there is of it is held until `release`. */
+  /** `refuse` is called for a message that is too slow or too large; its bytes are held until `release`. */
   constructor(share: ByteShare, clock: Clock, refuse: (fault: Fault) => void) {
     this.#clock = clock;
     this.#watch = slowBodiesBy(clock);
@@ -36,16 +36,20 @@ export class MessageArrival implements SlowBody {
   }
 
   /**
-   * Counts what a chunk leaves to be kept. The library has taken it in before, so
-   * that of messages which became whole in it nothing is counted. A part of a
-   * chunk keeps all of it in memory, so all of it is counted.
+   * Counts a chunk after the library has read it. The messages that it ends are not counted. If it
+   * leaves an unfinished message, all of it is counted, because a part keeps the whole in memory.
    */
   add(chunk: Uint8Array): void {
     const parts = this.#frames.parts;
     const hasEnded = this.#frames.read(chunk);
     if (hasEnded) this.release();
     if (!this.#frames.isAmid) return;
-    this.#begin();
+    if (this.#beganMs === undefined) {
+      this.#beganMs = this.#clock.now();
+      this.#bytes = 0;
+      this.#before = 0;
+      this.#watch.add(this);
+    }
     this.#bytes += chunk.length;
     const begun = this.#frames.parts - (hasEnded ? 0 : parts);
     try {
@@ -64,100 +68,67 @@ export class MessageArrival implements SlowBody {
     this.#watch.add(this);
   }
 
-  /** Gives back what is held: the message is whole, or the connection closed. */
+  /** Gives the bytes back: the message is whole, or the connection closed. */
   release(): void {
     this.#beganMs = undefined;
     this.#watch.delete(this);
     this.#held.release();
   }
-
-  #begin(): void {
-    if (this.#beganMs !== undefined) return;
-    this.#beganMs = this.#clock.now();
-    this.#bytes = 0;
-    this.#before = 0;
-    this.#watch.add(this);
-  }
 }
 
-/** The frame that is being read (RFC 6455, section 5.2). */
-type Frame = {
-  /** Bytes of its head: how many there are to be, and how many have come. */
-  headSize: number;
-  headRead: number;
-  /** Where the bytes of a long length end. */
-  lengthEnd: number;
-  /** Bytes of its payload that have yet to come. */
-  left: number;
-  isFinal: boolean;
-  isControl: boolean;
-};
-
 /**
- * Follows the frames on a WebSocket without keeping any, to know what of a chunk
- * belongs to a message that is not whole: the WebSocket library reports messages
- * only when they are.
+ * Follows the frames on a WebSocket (RFC 6455, section 5.2) without keeping any: the library
+ * reports only whole messages, and the bytes of an unfinished one must be counted.
  */
 export class FrameTracker {
-  readonly #frame: Frame = {
-    headSize: 2,
-    headRead: 0,
-    lengthEnd: 2,
-    left: 0,
-    isFinal: true,
-    isControl: false,
-  };
-  #parts = 0;
+  /** Frames of the message under way, the arriving one included. */
+  parts = 0;
+  /** Bytes that the head of the arriving frame has, and those of them that have come. */
+  #headSize = 2;
+  #headRead = 0;
+  /** The end of the length in the head. */
+  #lengthEnd = 2;
+  /** Bytes of its payload that have not come yet. */
+  #left = 0;
+  #isFinal = true;
+  #isControl = false;
 
-  /** Frames of the message under way, the one in arrival included. */
-  get parts(): number {
-    return this.#parts;
-  }
-
-  /** Whether a message or a frame has begun and not ended. */
+  /** True if a message or a frame has begun and not ended. */
   get isAmid(): boolean {
-    return this.#parts > 0 || this.#frame.headRead > 0;
+    return this.parts > 0 || this.#headRead > 0;
   }
 
-  /** Reads what came next. True where all that was under way before has ended. */
+  /** Reads the next chunk. True if it ends the message that was under way. */
   read(chunk: Uint8Array): boolean {
-    const frame = this.#frame;
     let hasEnded = false;
     for (let at = 0; at < chunk.length;) {
-      if (frame.headRead < frame.headSize) this.#readHead(chunk[at++] ?? 0);
+      if (this.#headRead < this.#headSize) this.#readHead(chunk[at++] ?? 0);
       else {
-        const skipped = Math.min(frame.left, chunk.length - at);
-        frame.left -= skipped;
+        const skipped = Math.min(this.#left, chunk.length - at);
+        this.#left -= skipped;
         at += skipped;
       }
-      if (frame.headRead === frame.headSize && frame.left === 0) {
-        this.#endFrame();
-        if (!this.isAmid) hasEnded = true;
-      }
+      if (this.#headRead < this.#headSize || this.#left > 0) continue;
+      this.#headRead = 0;
+      this.#headSize = 2;
+      // Control frames may come between the frames of a message, and end none.
+      if (this.#isFinal && !this.#isControl) this.parts = 0;
+      if (!this.isAmid) hasEnded = true;
     }
     return hasEnded;
   }
 
   #readHead(byte: number): void {
-    const frame = this.#frame;
-    const at = frame.headRead++;
+    const at = this.#headRead++;
     if (at === 0) {
-      frame.isFinal = (byte & 0x80) !== 0;
-      frame.isControl = (byte & 0x08) !== 0;
-      if (!frame.isControl) this.#parts++;
+      this.#isFinal = (byte & 0x80) !== 0;
+      this.#isControl = (byte & 0x08) !== 0;
+      if (!this.#isControl) this.parts++;
     } else if (at === 1) {
       const length = byte & 0x7f;
-      frame.left = length < 126 ? length : 0;
-      frame.lengthEnd = length < 126 ? 2 : length === 126 ? 4 : 10;
-      frame.headSize = frame.lengthEnd + ((byte & 0x80) === 0 ? 0 : 4);
-    } else if (at < frame.lengthEnd) frame.left = frame.left * 256 + byte;
-  }
-
-  /** Control frames may come between the frames of a message, and end none. */
-  #endFrame(): void {
-    const frame = this.#frame;
-    frame.headRead = 0;
-    frame.headSize = 2;
-    if (frame.isFinal && !frame.isControl) this.#parts = 0;
+      this.#left = length < 126 ? length : 0;
+      this.#lengthEnd = length < 126 ? 2 : length === 126 ? 4 : 10;
+      this.#headSize = this.#lengthEnd + ((byte & 0x80) === 0 ? 0 : 4);
+    } else if (at < this.#lengthEnd) this.#left = this.#left * 256 + byte;
   }
 }

@@ -1,53 +1,55 @@
+/** Serves the messages of WebSockets as exchanges. */
+
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
-import type { Exchange } from "../../gateway/http/exchange.ts";
+import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
 import { Session } from "../../gateway/http/session.ts";
+import { sseDone, sseReader, type SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { MessageArrival } from "./message-arrival.ts";
-import { SocketReply } from "./socket-reply.ts";
 
 export type ConnectionOptions = {
   readonly gateway: Pick<
     Gateway,
     "handle" | "refuse" | "bodyLimit" | "bodyBudget" | "sessionBudget"
   >;
-  /** Whose bytes are those that arrive. */
+  /** The tenant whose budget holds the messages. */
   readonly tenant: Tenant;
-  /** What the request that opened it said; each message is a request with the same. */
+  /** The request that opened the connection; each message is a request with its path and headers. */
   readonly request: Pick<Exchange, "path" | "query" | "headers" | "foreign">;
   readonly clock: Clock;
 };
 
-/** How often it is looked whether the other side is still there. */
+/** Milliseconds between two checks that the client is still there. */
 export const PING_MS = 30_000;
-/** As at OpenAI: clients count on a connection for an hour and open the next one in time. */
+/** The same as at OpenAI: clients use a connection for an hour and open the next one in time. */
 export const LIFETIME_MS = 60 * 60_000;
-/** More messages than this never wait for their turn. */
+/** Messages that may wait at a time. */
 const MOST_WAITING = 32;
 
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
 const TRY_AGAIN_LATER = 1013;
 
-type Message =
-  | {
-      readonly type: "whole";
-      readonly text: string;
-      readonly isBinary: boolean;
-      readonly bytes: number;
-      readonly held: HeldBytes;
-    }
-  /** One that could not be taken in. It is answered when those before it were, and nothing behind it is read. */
-  | { readonly type: "refused"; readonly fault: Fault };
+type Message = {
+  readonly text: string;
+  readonly bytes: number;
+  readonly held: HeldBytes;
+  /** Set if the message is refused: that is its answer. */
+  readonly fault?: Fault | undefined;
+  /** True if the connection is closed after the answer, and no later message is read. */
+  readonly isLast?: boolean;
+};
 
 /**
- * One WebSocket. A message is an exchange; one at a time has its turn, as at
- * OpenAI, and those that come meanwhile wait, within the limit for bodies.
+ * One WebSocket. A message is an exchange; they are served one at a time, as at OpenAI, and later
+ * ones wait, within the limit for bodies.
  */
 export class SocketConnection {
   readonly #socket: WebSocket;
@@ -58,12 +60,15 @@ export class SocketConnection {
   readonly #session: Session;
   readonly #share: ByteShare;
   readonly #arrival: MessageArrival;
-  #isReadPast = false;
+  /** True if the rest of the incoming data is dropped. */
+  #isDropping = false;
   #reply: SocketReply | undefined;
-  /** Why it is to be closed once its turn is over. */
+  /** Closes the connection when no answer is under way. */
   #ending: (() => void) | undefined;
-  #isHeard = true;
-  readonly #timers: (() => void)[] = [];
+  /** True if the client has sent anything since the last ping. */
+  #isAlive = true;
+  #cancelPing = (): void => {};
+  readonly #cancelExpiry: () => void;
 
   constructor(socket: WebSocket, wire: Duplex, options: ConnectionOptions) {
     this.#socket = socket;
@@ -72,22 +77,27 @@ export class SocketConnection {
     const { gateway, tenant, clock } = options;
     this.#share = { budget: gateway.bodyBudget, tenant, limit: gateway.bodyLimit };
     this.#session = new Session({ budget: gateway.sessionBudget, tenant });
-    this.#arrival = new MessageArrival(this.#share, clock, (fault) => this.#refuseArrival(fault));
-    // As `binaryType` is by default, a message is one Buffer.
-    socket.on("message", (data, isBinary) => this.#hear(data as Buffer, isBinary));
-    socket.on("pong", () => (this.#isHeard = true));
-    socket.on("ping", () => (this.#isHeard = true));
-    // What is wrong with a message or the connection closes it; `close` follows.
-    socket.on("error", () => this.#readPast());
+    this.#arrival = new MessageArrival(this.#share, clock, (fault) => this.#refuseLast(fault));
+    // By the default of `binaryType`, a message is one Buffer.
+    socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
+    socket.on("pong", () => (this.#isAlive = true));
+    socket.on("ping", () => (this.#isAlive = true));
+    // A wrong message or a broken connection closes it; `close` follows.
+    socket.on("error", () => this.#dropRest());
     socket.on("close", () => this.#closed());
-    // Behind the listener of the socket: it has taken the messages out of a chunk by then.
+    // Added after the listener of the library, which has taken the messages out of a chunk by then.
     wire.on("data", (chunk: Buffer) => this.#arrival.add(chunk));
     wire.on("drain", () => this.#reply?.drain());
-    this.#watch();
-    this.#expire();
+    this.#pingLater();
+    const expire = (): void =>
+      this.#endWith(() => {
+        this.#socket.send(errorEvent(tooOld(), {}));
+        this.#close(GOING_AWAY, "An hour is over.");
+      });
+    this.#cancelExpiry = clock.at(clock.now() + LIFETIME_MS, expire, "background");
   }
 
-  /** Closes it when it has no turn under way. */
+  /** Closes the connection as soon as no answer is under way. */
   stop(): void {
     this.#endWith(() => this.#close(GOING_AWAY, "The gateway is shutting down."));
   }
@@ -97,52 +107,32 @@ export class SocketConnection {
     if (this.#reply === undefined) this.#ending();
   }
 
-  /** A connection whose other side answers no ping is gone, though nobody said so. */
-  #watch(): void {
+  /** A client that does not answer a ping is gone, though its connection is open. */
+  #pingLater(): void {
     const { clock } = this.#options;
-    this.#timers[0] = clock.at(
-      clock.now() + PING_MS,
-      () => {
-        if (!this.#isHeard) return this.#socket.terminate();
-        this.#isHeard = false;
-        this.#socket.ping();
-        this.#watch();
-      },
-      "background",
-    );
+    const ping = (): void => {
+      if (!this.#isAlive) return this.#socket.terminate();
+      this.#isAlive = false;
+      this.#socket.ping();
+      this.#pingLater();
+    };
+    this.#cancelPing = clock.at(clock.now() + PING_MS, ping, "background");
   }
 
-  #expire(): void {
-    const { clock } = this.#options;
-    const expire = (): void =>
-      this.#endWith(() => {
-        this.#refuse(tooOld());
-        this.#close(GOING_AWAY, "An hour is over.");
-      });
-    this.#timers[1] = clock.at(clock.now() + LIFETIME_MS, expire, "background");
-  }
-
-  #refuse(fault: Fault): void {
-    const send = (json: string): void => this.#socket.send(json);
-    new SocketReply({ send, isFull: () => false, failed: () => {}, over: () => {} }).refuse(
-      fault,
-      {},
-    );
-  }
-
-  #hear(data: Buffer, isBinary: boolean): void {
-    this.#isHeard = true;
-    if (this.#isReadPast) return;
-    // What held it while it arrived is free for its time of waiting.
+  #receive(data: Buffer, isBinary: boolean): void {
+    this.#isAlive = true;
+    if (this.#isDropping) return;
+    // The bytes are taken again below if the message has to wait.
     this.#arrival.release();
     const held = new HeldBytes(this.#share);
     const bytes = data.length;
-    const message: Message = { type: "whole", text: data.toString(), isBinary, bytes, held };
+    const fault = isBinary ? notText() : undefined;
+    const message: Message = { text: data.toString(), bytes, held, fault };
     if (this.#reply === undefined) return this.#serve(message);
     try {
       held.take(bytes);
     } catch (error) {
-      return this.#refuseArrival(error as Fault);
+      return this.#refuseLast(error as Fault);
     }
     this.#waitingBytes += bytes;
     this.#waiting.push(message);
@@ -151,77 +141,64 @@ export class SocketConnection {
       this.#waitingBytes <= this.#options.gateway.bodyLimit
     )
       return;
-    this.#readPast();
+    this.#dropRest();
     this.#close(POLICY_VIOLATION, "Too many messages wait for their turn.");
   }
 
-  /** What there is of the message stays in the library until the connection closes, so the connection cannot go on. */
-  #refuseArrival(fault: Fault): void {
-    if (this.#isReadPast) return;
-    this.#readPast();
-    const refused: Message = { type: "refused", fault };
-    if (this.#reply === undefined) this.#serve(refused);
-    else this.#waiting.push(refused);
+  /** Refuses a message after those before it are answered. The library holds its data until the connection closes, so it is the last. */
+  #refuseLast(fault: Fault): void {
+    if (this.#isDropping) return;
+    this.#dropRest();
+    const message = { text: "", bytes: 0, held: new HeldBytes(this.#share), fault, isLast: true };
+    if (this.#reply === undefined) this.#serve(message);
+    else this.#waiting.push(message);
   }
 
-  /** What still comes is read and dropped: a client that is sending reads nothing before it is through. */
-  #readPast(): void {
-    if (this.#isReadPast) return;
-    this.#isReadPast = true;
+  /** Reads and drops what still comes: a client that is sending reads nothing until it has finished. */
+  #dropRest(): void {
+    if (this.#isDropping) return;
+    this.#isDropping = true;
     this.#wire.removeAllListeners("data");
-    this.#wire.on("data", () => (this.#isHeard = true));
+    this.#wire.on("data", () => (this.#isAlive = true));
     this.#wire.resume();
   }
 
   #close(code: number, reason: string): void {
     this.#socket.close(code, reason);
-    // The closing frame of the other side is read past too, and the library would wait for it.
-    if (this.#isReadPast) this.#wire.end();
+    // The closing frame of the client is dropped too, and the library would wait for it.
+    if (this.#isDropping) this.#wire.end();
   }
 
-  #serve(message: Message): void {
+  #serve({ text, held, fault, isLast = false }: Message): void {
     const { gateway, request } = this.#options;
-    const reply = new SocketReply({
-      send: (json) => this.#socket.send(json),
-      isFull: () => this.#wire.writableNeedDrain,
-      failed: () => this.#session.fail(),
-      over: () => this.#over(),
-    });
+    const session = this.#session;
+    const reply = new SocketReply(this.#socket, this.#wire, session, () => this.#over());
     this.#reply = reply;
-    const exchange: Exchange = {
-      ...request,
-      method: "POST",
-      body: message.type === "whole" ? message.text : "",
-      session: this.#session,
-      reply,
-    };
-    if (message.type === "refused") {
-      const isBusy = message.fault.code === "gateway.busy";
-      this.#ending = () =>
-        this.#close(isBusy ? TRY_AGAIN_LATER : POLICY_VIOLATION, "A message was refused.");
-      return gateway.refuse(exchange, message.fault);
-    }
-    message.held.release();
-    if (message.isBinary) gateway.refuse(exchange, notText());
-    else gateway.handle(exchange);
+    const exchange: Exchange = { ...request, method: "POST", body: text, session, reply };
+    const code = fault?.code === "gateway.busy" ? TRY_AGAIN_LATER : POLICY_VIOLATION;
+    if (isLast) this.#ending = () => this.#close(code, "A message was refused.");
+    held.release();
+    if (fault === undefined) gateway.handle(exchange);
+    else gateway.refuse(exchange, fault);
   }
 
-  /** Not at once: whoever ended the reply may still be at work on its turn. */
+  /** Serves the next message later, because the caller may still be at work on the turn that is over. */
   #over(): void {
     queueMicrotask(() => {
       this.#reply = undefined;
       if (this.#ending !== undefined) return this.#ending();
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      if (next.type === "whole") this.#waitingBytes -= next.bytes;
+      this.#waitingBytes -= next.bytes;
       this.#serve(next);
     });
   }
 
   #closed(): void {
-    for (const callOff of this.#timers) callOff();
+    this.#cancelPing();
+    this.#cancelExpiry();
     this.#arrival.release();
-    for (const message of this.#waiting) if (message.type === "whole") message.held.release();
+    for (const { held } of this.#waiting) held.release();
     this.#waiting = [];
     this.#session.close();
     this.#reply?.leave();
@@ -238,11 +215,114 @@ const tooOld = (): Fault =>
     { upstreamCode: "websocket_connection_limit_reached" },
   );
 
+/** Headers of a refusal that clients read in the event. */
+const shownHeaders = new Set(["x-request-id", "retry-after", "x-should-retry"]);
+const DONE = sseDone.slice("data: ".length).trim();
+
+function errorEvent(fault: Fault, head: Readonly<Record<string, string>>): string {
+  const headers = Object.fromEntries(
+    Object.entries(head).filter(([name]) => shownHeaders.has(name)),
+  );
+  const { error } = faultBody(fault);
+  // The SDKs look for the headers in the error, Codex beside it.
+  const event = { type: "error", status: fault.status, error: { ...error, headers }, headers };
+  return JSON.stringify(event);
+}
+
+/**
+ * A reply whose events are sent one in a message. Doors write a stream of server-sent events; it
+ * is split again, so that an answer over a WebSocket is the same in every part. A failure is one
+ * event on a WebSocket and two in the stream, `error` and `response.failed`; clients end the turn
+ * at either, so the first is left out if the second follows.
+ */
+class SocketReply implements Reply {
+  readonly #socket: WebSocket;
+  readonly #wire: Duplex;
+  readonly #session: Session;
+  readonly #over: () => void;
+  readonly #reader: SseReader;
+  #error: string | undefined;
+  #isOver = false;
+  #drained: (() => void) | undefined;
+  #left: (() => void) | undefined;
+
+  constructor(socket: WebSocket, wire: Duplex, session: Session, over: () => void) {
+    this.#socket = socket;
+    this.#wire = wire;
+    this.#session = session;
+    this.#over = over;
+    this.#reader = sseReader((json, name) => this.#send(json, name), { longest: Infinity });
+  }
+
+  /** A message has no head. */
+  head(): void {}
+
+  write(data: ReplyData): boolean {
+    if (this.#isOver) return true;
+    this.#reader.feed(textOf(data));
+    return !this.#wire.writableNeedDrain;
+  }
+
+  end(data: ReplyData = ""): void {
+    if (this.#isOver) return;
+    this.#reader.feed(textOf(data));
+    this.#reader.end();
+    if (this.#error !== undefined) this.#socket.send(this.#error);
+    this.#finish();
+  }
+
+  refuse(fault: Fault, head: Readonly<Record<string, string>>): void {
+    if (this.#isOver) return;
+    this.#session.fail();
+    this.#socket.send(errorEvent(fault, head));
+    this.#finish();
+  }
+
+  onDrain(then: () => void): void {
+    this.#drained = then;
+  }
+
+  onLeave(then: () => void): void {
+    this.#left = then;
+  }
+
+  drain(): void {
+    this.#drained?.();
+  }
+
+  /** The connection is closed. */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#left?.();
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#over();
+  }
+
+  #send(json: string, name: string | undefined): void {
+    if (json === DONE) return;
+    if (name === "error") {
+      this.#error = json;
+      return;
+    }
+    if (name === "response.failed") this.#session.fail();
+    else if (this.#error !== undefined) this.#socket.send(this.#error);
+    this.#error = undefined;
+    this.#socket.send(json);
+  }
+}
+
+const textOf = (data: ReplyData): string =>
+  typeof data === "string" ? data : new TextDecoder().decode(data);
+
 export type Sockets = {
-  /** Whether a request becomes a WebSocket. All others are served as if they had not asked for it. */
+  /** True if a request becomes a WebSocket. All others are served as if they had not asked for it. */
   wants(request: IncomingMessage): boolean;
   open(request: IncomingMessage, wire: Duplex, head: Buffer): void;
-  /** Closes each as soon as it has no turn under way. */
+  /** Closes each connection as soon as no answer is under way on it. */
   stop(): void;
 };
 
@@ -254,23 +334,25 @@ export function openSockets(gateway: Gateway, clock: Clock): Sockets {
     wants(request) {
       const { headers } = request;
       if (!/(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? "")) return false;
-      // One that names the whole address means a proxy.
+      // A request that names the whole address is meant for a proxy.
       if (request.url?.startsWith("/") !== true) return false;
       if (headers.origin !== undefined && gateway.originPolicy(headers.origin) === "refused")
         return false;
-      return tenantOf(gateway, request) !== undefined;
+      return gateway.socketTenant(requestOf(gateway, request)) !== undefined;
     },
     open(request, wire, head) {
-      const tenant = tenantOf(gateway, request);
+      const opened = requestOf(gateway, request);
+      const tenant = gateway.socketTenant(opened);
       if (tenant === undefined) {
         wire.destroy();
         return;
       }
-      // The limit is asked for each time: a new configuration may have moved it.
+      // Read each time: a new configuration may change it.
       if (server.limit !== gateway.bodyLimit) server = serverFor(gateway.bodyLimit);
       server.upgrade(request, wire, head, (socket) => {
-        const asked = withoutId(requestOf(gateway, request));
-        const options = { gateway, tenant, request: asked, clock };
+        // This id is of the request that opened the connection; each turn has an id of its own.
+        const { "x-request-id": _, ...headers } = opened.headers;
+        const options = { gateway, tenant, request: { ...opened, headers }, clock };
         const connection = new SocketConnection(socket, wire, options);
         connections.add(connection);
         socket.on("close", () => connections.delete(connection));
@@ -293,20 +375,9 @@ function serverFor(limit: number) {
   return { limit, upgrade: server.handleUpgrade.bind(server) };
 }
 
-function requestOf(gateway: Gateway, { url = "/", headers }: IncomingMessage) {
+function requestOf(gateway: Gateway, { method = "", url = "/", headers }: IncomingMessage) {
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
   const query = mark < 0 ? "" : url.slice(mark + 1);
-  return { path, query, headers, foreign: gateway.foreignIn(headers.host ?? "") };
+  return { method, path, query, headers, foreign: gateway.foreignIn(headers.host ?? "") };
 }
-
-const tenantOf = (gateway: Gateway, request: IncomingMessage): Tenant | undefined =>
-  gateway.socketTenant({ ...requestOf(gateway, request), method: request.method ?? "" });
-
-/** The id was that of the request that opened the connection; each of its turns has one of its own. */
-const withoutId = <Request extends { readonly headers: IncomingMessage["headers"] }>(
-  request: Request,
-): Request => {
-  const { "x-request-id": _, ...headers } = request.headers;
-  return { ...request, headers };
-};
