@@ -12,121 +12,113 @@ import { recordingsFolder } from "../config/user-folders.ts";
 import { foreignPlace } from "../platform/careful-files.ts";
 import { LineBuffer } from "./line-buffer.ts";
 
-/** A gateway with what is written of its turns. */
+/** A gateway that also writes its turns to files. */
 export type RecordedGateway = Gateway & {
-  /** Records whole turns, where that is configured or asked for. */
+  /** Records whole turns, if the configuration or an operator asks for it. */
   readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
 };
 
-const recorderFor = ({ clock, report, environment = {} }: Platform): BundleRecorder => {
-  const folder = recordingsFolder(environment);
-  return new BundleRecorder({ clock, report, environment, folder, foreign: foreignPlace });
-};
-
-/** A gateway whose turns are also written to the files that its configuration names. */
+/** Opens a gateway, and writes its turns to the files that its configuration names. */
 export function openRecorded(config: Config, given: Platform): RecordedGateway {
-  const recorder = recorderFor(given);
-  const platform = { ...given, recorder };
-  const gateway = openGateway(config, platform);
-  recorder.follow(config);
-  const usage = lineFile(gateway, platform, "usage_log");
-  const events = lineFile(gateway, platform, "event_log");
+  const { clock, report, environment = {} } = given;
+  const folder = recordingsFolder(environment);
+  const recorder = new BundleRecorder({
+    clock,
+    report,
+    environment,
+    folder,
+    foreign: foreignPlace,
+  });
+  const gateway = openGateway(config, { ...given, recorder });
+  const usage = lineFile(gateway, given, "usage_log");
+  const events = lineFile(gateway, given, "event_log");
   const follow = (telemetry: Partial<Config["telemetry"]>): void => {
     usage(telemetry);
     events(telemetry);
   };
+  recorder.follow(config);
   follow(config.telemetry);
   const close = async (graceMs?: number): Promise<void> => {
     await gateway.close(graceMs);
     follow({});
     await recorder.settled();
   };
-  return {
-    ...gateway,
+  // Inherits the rest, because a copy would fix the values of its getters.
+  return Object.assign(Object.create(gateway) as Gateway, {
     recorder,
-    reconfigure(next) {
+    reconfigure(next: Config) {
       gateway.reconfigure(next);
       follow(next.telemetry);
       recorder.follow(next);
     },
     close,
     [Symbol.asyncDispose]: () => close(),
-    get bodyLimit() {
-      return gateway.bodyLimit;
-    },
-    get stallMs() {
-      return gateway.stallMs;
-    },
-    get graceMs() {
-      return gateway.graceMs;
-    },
-  };
+  });
 }
 
-/** To the end of a file, made if need be; a pipe is not waited for. */
+/** Appends to a file and makes it if it is missing; a pipe is not waited for. */
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
-const ADDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
+const APPENDING = O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY;
 
-/** How often it is looked whether a file is still where it was. */
+/** Milliseconds between two checks that the file is still at its path. */
 const LOOK_MS = 1000;
 
 /**
- * Writes a file of lines about turns while the configuration names it. A path that cannot be written is reported once,
- * and no turn is the worse for it. A file that was moved away, as those who
- * rotate logs do, is begun anew.
+ * Writes a file of lines about turns while the configuration names it. A path that cannot be
+ * written is reported once, and turns are served as before. After a file was moved away, as by
+ * the rotation of logs, a new one is made.
  */
 function lineFile(gateway: Gateway, { report, clock }: Platform, log: TurnLog) {
   const setting = `telemetry.${log}`;
   const { types, lines } = turnLogs[log];
   let path: string | undefined;
   let file: { readonly out: LineBuffer; readonly id: string | undefined } | undefined;
-  let looked = 0;
-  let leave = (): void => {};
+  let lookedMs = 0;
+  let unsubscribe = (): void => {};
   const flush = (): void => file?.out.flush();
   const open = (at: string): typeof file => {
-    let reported = false;
-    const tell = (error: unknown): void => {
-      if (!reported)
-        report({ type: "unwritable", setting, path: at, problem: writeProblem(error) });
-      reported = true;
+    let isReported = false;
+    const failed = (error: unknown): void => {
+      const problem = writeProblem(error);
+      if (!isReported) report({ type: "unwritable", setting, path: at, problem });
+      isReported = true;
     };
     try {
       makeFolder(dirname(at));
-      const descriptor = openSync(at, ADDING);
-      return { out: new LineBuffer(descriptor, tell), id: fileAt(at) };
+      return { out: new LineBuffer(openSync(at, APPENDING), failed), id: fileAt(at) };
     } catch (error) {
-      tell(error);
+      failed(error);
       return undefined;
     }
   };
   const change = (next: string | undefined): void => {
-    leave();
+    unsubscribe();
     file?.out.close();
     process.off("exit", flush);
     path = next;
-    looked = clock.now();
+    lookedMs = clock.now();
     file = next === undefined ? undefined : open(next);
     if (file === undefined) return;
     process.on("exit", flush);
-    leave = gateway.subscribe(add);
+    unsubscribe = gateway.subscribe(add);
   };
-  const hear = (happening: Happening): void => {
-    if (path !== undefined && clock.now() - looked >= LOOK_MS) {
-      looked = clock.now();
+  const write = (happening: Happening): void => {
+    if (path !== undefined && clock.now() - lookedMs >= LOOK_MS) {
+      lookedMs = clock.now();
       if (fileAt(path) !== file?.id) change(path);
     }
     if (file === undefined) return;
     for (const line of lines(happening, clock.date())) file.out.add(`${JSON.stringify(line)}\n`);
   };
-  const add = Object.assign(hear, { types });
+  const add = Object.assign(write, { types });
   return (telemetry: Partial<Config["telemetry"]>): void => {
     const next = telemetry[log];
-    // One that could not be opened may be by now.
+    // A file that could not be opened is tried again.
     if (next !== path || file === undefined) change(next);
   };
 }
 
-/** Which file is at a path; none where nobody may know. */
+/** Identifies the file at a path; undefined if there is none that this user can see. */
 function fileAt(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
@@ -136,23 +128,23 @@ function fileAt(path: string): string | undefined {
   }
 }
 
-/** Why a file could not be added to, found without making anything. */
+/** The reason why a file could not be appended to, found without making anything. */
 export function unwritable(path: string): string | undefined {
   try {
-    const there = nearestThere(path);
-    const isWhole = there === path;
-    if (statSync(there).isDirectory() === isWhole)
+    const existing = nearestExisting(path);
+    const isWhole = existing === path;
+    if (statSync(existing).isDirectory() === isWhole)
       return writeProblems[isWhole ? "EISDIR" : "ENOTDIR"];
-    accessSync(there, isWhole ? constants.W_OK : constants.W_OK | constants.X_OK);
+    accessSync(existing, isWhole ? constants.W_OK : constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
     return writeProblem(error);
   }
 }
 
-/** The path, or the last part of it that there is. */
-function nearestThere(path: string): string {
+/** The path, or the nearest folder above it that exists. */
+function nearestExisting(path: string): string {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return path;
   const above = dirname(path);
-  return above === path ? path : nearestThere(above);
+  return above === path ? path : nearestExisting(above);
 }
