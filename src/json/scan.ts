@@ -100,12 +100,16 @@ function backslashesBefore(text: string, end: number, from: number): number {
   return end - at;
 }
 
-const isBlank = (code: number): boolean =>
-  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const SPACE = 0x20;
+const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+const TAB = 0x09;
 
-export function skipBlanks(text: string, at: number): number {
-  while (isBlank(text.charCodeAt(at))) at++;
-  return at;
+export function skipBlanks(text: string, from: number): number {
+  for (let at = from; ; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== SPACE && code !== LINE_FEED && code !== RETURN && code !== TAB) return at;
+  }
 }
 
 /** The offset of the quote that closes the string whose content begins at `from`; the end of the text if there is none. */
@@ -132,7 +136,8 @@ const scanner = new JsonScanner();
 /** The offset behind the value that begins at `from`. */
 export function valueEnd(text: string, from: number): number {
   const code = text.charCodeAt(from);
-  if (code === QUOTE || code === OPEN_LIST || code === OPEN_OBJECT) {
+  if (code === QUOTE) return Math.min(closingQuote(text, from + 1) + 1, text.length);
+  if (code === OPEN_LIST || code === OPEN_OBJECT) {
     scanner.reset();
     const end = scanner.scan(text, from);
     return end === -1 ? text.length : end;
@@ -143,7 +148,13 @@ export function valueEnd(text: string, from: number): number {
 }
 
 const isBehindScalar = (code: number): boolean =>
-  code === COMMA || code === CLOSE_LIST || code === CLOSE_OBJECT || isBlank(code);
+  code === COMMA ||
+  code === CLOSE_LIST ||
+  code === CLOSE_OBJECT ||
+  code === SPACE ||
+  code === LINE_FEED ||
+  code === RETURN ||
+  code === TAB;
 
 /** The offsets of a value. */
 export type Span = { readonly from: number; readonly end: number };
