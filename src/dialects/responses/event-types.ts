@@ -1,86 +1,40 @@
-/** What the API's events about items that it works on itself are called, by the type of the item. */
-export const noteTypes: Readonly<Record<string, readonly string[]>> = {
-  code_interpreter_call: [
-    "response.code_interpreter_call.in_progress",
-    "response.code_interpreter_call.interpreting",
-    "response.code_interpreter_call.completed",
-    "response.code_interpreter_call_code.delta",
-    "response.code_interpreter_call_code.done",
-  ],
-  compaction: ["response.compaction.compacting"],
-  file_search_call: [
-    "response.file_search_call.in_progress",
-    "response.file_search_call.searching",
-    "response.file_search_call.completed",
-  ],
-  image_generation_call: [
-    "response.image_generation_call.in_progress",
-    "response.image_generation_call.generating",
-    "response.image_generation_call.partial_image",
-    "response.image_generation_call.completed",
-  ],
-  mcp_call: [
-    "response.mcp_call.in_progress",
-    "response.mcp_call.completed",
-    "response.mcp_call.failed",
-    "response.mcp_call_arguments.delta",
-    "response.mcp_call_arguments.done",
-  ],
-  mcp_list_tools: [
-    "response.mcp_list_tools.in_progress",
-    "response.mcp_list_tools.completed",
-    "response.mcp_list_tools.failed",
-  ],
-  shell_call: [
-    "response.shell_call_command.added",
-    "response.shell_call_command.delta",
-    "response.shell_call_command.done",
-  ],
-  shell_call_output: [
-    "response.shell_call_output_content.delta",
-    "response.shell_call_output_content.done",
-  ],
-  web_search_call: [
-    "response.web_search_call.in_progress",
-    "response.web_search_call.searching",
-    "response.web_search_call.completed",
-  ],
-};
+const named = (names: string): string[] => names.split(" ").map((name) => `response.${name}`);
 
-/** All types of events that the API has. Its readers fail on others. */
+/** Events about items that the upstream works on itself, by the type of the item. */
+const hostedEvents: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    code_interpreter_call: ".in_progress .interpreting .completed _code.delta _code.done",
+    compaction: ".compacting",
+    file_search_call: ".in_progress .searching .completed",
+    image_generation_call: ".in_progress .generating .partial_image .completed",
+    mcp_call: ".in_progress .completed .failed _arguments.delta _arguments.done",
+    mcp_list_tools: ".in_progress .completed .failed",
+    shell_call: "_command.added _command.delta _command.done",
+    shell_call_output: "_content.delta _content.done",
+    web_search_call: ".in_progress .searching .completed",
+  }).map(([item, endings]) => [
+    item,
+    endings.split(" ").map((ending) => `response.${item}${ending}`),
+  ]),
+);
+
+/** True if the API has an event of a type about hosted items of a type. Its readers fail on others. */
+export const isHostedEvent = (itemType: unknown, eventType: string): boolean =>
+  hostedEvents.get(String(itemType))?.includes(eventType) === true;
+
+/** All types of events that the API has. */
 export const eventTypes: ReadonlySet<string> = new Set([
   "error",
   "keepalive",
-  "response.created",
-  "response.queued",
-  "response.in_progress",
-  "response.completed",
-  "response.incomplete",
-  "response.failed",
-  "response.output_item.added",
-  "response.output_item.done",
-  "response.content_part.added",
-  "response.content_part.done",
-  "response.output_text.delta",
-  "response.output_text.done",
-  "response.output_text.annotation.added",
-  "response.refusal.delta",
-  "response.refusal.done",
-  "response.reasoning_text.delta",
-  "response.reasoning_text.done",
-  "response.reasoning_summary_part.added",
-  "response.reasoning_summary_part.done",
-  "response.reasoning_summary_text.delta",
-  "response.reasoning_summary_text.done",
-  "response.function_call_arguments.delta",
-  "response.function_call_arguments.done",
-  "response.custom_tool_call_input.delta",
-  "response.custom_tool_call_input.done",
-  "response.apply_patch_call_operation_diff.delta",
-  "response.apply_patch_call_operation_diff.done",
-  "response.audio.delta",
-  "response.audio.done",
-  "response.audio.transcript.delta",
-  "response.audio.transcript.done",
-  ...Object.values(noteTypes).flat(),
+  ...named("created queued in_progress completed incomplete failed"),
+  ...named("output_item.added output_item.done content_part.added content_part.done"),
+  ...named("output_text.delta output_text.done output_text.annotation.added"),
+  ...named("refusal.delta refusal.done reasoning_text.delta reasoning_text.done"),
+  ...named("reasoning_summary_part.added reasoning_summary_part.done"),
+  ...named("reasoning_summary_text.delta reasoning_summary_text.done"),
+  ...named("function_call_arguments.delta function_call_arguments.done"),
+  ...named("custom_tool_call_input.delta custom_tool_call_input.done"),
+  ...named("apply_patch_call_operation_diff.delta apply_patch_call_operation_diff.done"),
+  ...named("audio.delta audio.done audio.transcript.delta audio.transcript.done"),
+  ...[...hostedEvents.values()].flat(),
 ]);

@@ -5,17 +5,17 @@ import type { Fields } from "../../turn/turn.ts";
 import { exactJsonOf } from "../../json/exact.ts";
 
 /**
- * A kind of call that the client executes, as the wire has it. A call's `input`
- * is the text of one field; where the API has a value there, it is the value's
- * JSON text. Whatever else the item holds is kept in `extra`.
+ * A kind of call that the client executes, as the wire has it. The `input` of a call is the text of
+ * one field; if the API has a value there, it is the JSON text of the value. `extra` keeps all other
+ * fields of the item.
  */
 export type CallKind = {
   readonly kind: string;
   /** The type of the item that calls. */
   readonly call: string;
-  /** Where it keeps the input. */
+  /** The field that holds the input. */
   readonly input: string;
-  /** The field holds a value. Makes one of text that is none, so that nothing is lost. */
+  /** Set if the field holds a value: makes one of text that is not JSON, so that nothing is lost. */
   readonly wrap?: ((text: string) => unknown) | undefined;
   /** The type of the item that answers. */
   readonly result: string;
@@ -24,111 +24,94 @@ export type CallKind = {
   /** The fields of calls and results that a turn has words for. */
   readonly ofCalls: readonly string[];
   readonly ofResults: readonly string[];
-  /** What the ids of such items begin with. */
+  /** The prefix of the ids of such items. */
   readonly prefix: string;
   /** The stem of the events that stream the input; undefined: the input comes with the whole item. */
   readonly events?: string | undefined;
-  /** What readers expect in an answer though it says nothing. */
+  /** Fields without meaning that readers of answers require. */
   readonly usual?: Fields | undefined;
-  /** What the API expects of a result though a client of another dialect has no word for it. */
+  /** Fields of a result that the API requires and other dialects do not have. */
   readonly usualResult?: Fields | undefined;
 };
 
-const functionKind: CallKind = {
-  kind: "function",
-  call: "function_call",
-  input: "arguments",
-  result: "function_call_output",
-  output: "output",
-  outputForm: "parts",
-  ofCalls: ["type", "id", "call_id", "namespace", "arguments", "name"],
-  ofResults: ["type", "id", "call_id", "output"],
+const ofResults = ["type", "id", "call_id", "output"];
+
+/** A kind whose names and fields follow the rule of the API, but for those that are given. */
+function callKind(
+  kind: string,
+  input: string,
+  more: Partial<CallKind> & Pick<CallKind, "prefix">,
+): CallKind {
+  const isNamed = more.wrap === undefined;
+  return {
+    kind,
+    call: `${kind}_call`,
+    input,
+    result: `${kind}_call_output`,
+    output: "output",
+    outputForm: "parts",
+    ofCalls: ["type", "id", "call_id", "namespace", input, ...(isNamed ? ["name"] : [])],
+    ofResults,
+    ...more,
+  };
+}
+
+const functionKind = callKind("function", "arguments", {
   prefix: "fc",
   events: "response.function_call_arguments",
-};
+});
 
 const callKinds: readonly CallKind[] = [
   functionKind,
-  {
-    kind: "custom",
+  callKind("custom", "input", {
     call: "custom_tool_call",
-    input: "input",
     result: "custom_tool_call_output",
-    output: "output",
-    outputForm: "parts",
-    ofCalls: ["type", "id", "call_id", "namespace", "input", "name"],
-    ofResults: functionKind.ofResults,
     prefix: "ctc",
     events: "response.custom_tool_call_input",
-  },
-  {
-    kind: "local_shell",
-    call: "local_shell_call",
-    input: "action",
+  }),
+  callKind("local_shell", "action", {
     wrap: (text) => ({ type: "exec", command: [text], env: {} }),
-    result: "local_shell_call_output",
-    output: "output",
     outputForm: "text",
-    ofCalls: ["type", "id", "call_id", "namespace", "action"],
-    // Some name the call in `id`, as the API has it, and some in `call_id`, as it has it elsewhere.
+    // Some clients name the call in `id`, as the API documents it, some in `call_id`, as for other kinds.
     ofResults: ["type", "id", "output"],
     prefix: "lsh",
-  },
-  {
-    kind: "shell",
-    call: "shell_call",
-    input: "action",
+  }),
+  callKind("shell", "action", {
     wrap: (text) => ({ commands: [text], timeout_ms: null, max_output_length: null }),
-    result: "shell_call_output",
-    output: "output",
     outputForm: "value",
-    ofCalls: ["type", "id", "call_id", "namespace", "action"],
-    ofResults: functionKind.ofResults,
     prefix: "sh",
     usual: { environment: null },
-  },
-  {
-    kind: "apply_patch",
-    call: "apply_patch_call",
-    input: "operation",
+  }),
+  callKind("apply_patch", "operation", {
     wrap: (text) => ({ type: "update_file", path: "", diff: text }),
-    result: "apply_patch_call_output",
-    output: "output",
     outputForm: "text",
-    ofCalls: ["type", "id", "call_id", "namespace", "operation"],
-    ofResults: functionKind.ofResults,
     prefix: "apc",
     usualResult: { status: "completed" },
-  },
-  {
-    kind: "tool_search",
-    call: "tool_search_call",
-    input: "arguments",
+  }),
+  callKind("tool_search", "arguments", {
     wrap: (text) => text,
     result: "tool_search_output",
     output: "tools",
     outputForm: "value",
-    ofCalls: ["type", "id", "call_id", "namespace", "arguments"],
-    // Sent back unchanged; `declares` holds the same as tools.
+    // The list is sent back unchanged; `declares` holds the same as tools.
     ofResults: ["type", "id", "call_id"],
     prefix: "tsc",
     usual: { execution: "client" },
-  },
+  }),
 ];
 
 const byKind = new Map(callKinds.map((kind) => [kind.kind, kind]));
 const byCall = new Map(callKinds.map((kind) => [kind.call, kind]));
 const byResult = new Map(callKinds.map((kind) => [kind.result, kind]));
 
-/** A kind the API does not have can only be a function to it. */
+/** A kind that the API does not have is sent as a function. */
 export const kindOf = (kind: string): CallKind => byKind.get(kind) ?? functionKind;
 export const kindOfCall = (type: string): CallKind | undefined => byCall.get(type);
 export const kindOfResult = (type: string): CallKind | undefined => byResult.get(type);
 
 /**
- * Whether the provider runs what an item calls: then it is no call to the
- * client, though its type could be. A shell says so by its environment, a tool
- * search by who executes it.
+ * True if the provider runs the call, so that it is not a call to the client although its type could
+ * be. For a shell its environment decides, for a tool search the field `execution`.
  */
 export function isHosted(raw: Fields): boolean {
   if (raw.type === "tool_search_call" || raw.type === "tool_search_output")
@@ -151,9 +134,9 @@ export function valueOf(kind: CallKind, text: string): unknown {
 }
 
 /**
- * Whether a client could run a call that has no more input than this. Only
- * arguments that do not parse keep it from that: free text is always some
- * input, half a value would be made a whole one, and no arguments are none.
+ * True if a client could run a call whose input ends here. Only arguments that do not parse prevent
+ * it: any text is a valid free-form input, half a value would be completed, and a call may have no
+ * arguments.
  */
 export const canRun = (kind: CallKind, text: string): boolean =>
   kind.kind !== "function" || text.trim() === "" || jsonOf(text) !== undefined;

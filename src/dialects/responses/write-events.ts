@@ -8,7 +8,7 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
-import { noteTypes } from "./event-types.ts";
+import { isHostedEvent } from "./event-types.ts";
 import { writeAnnotation, writeLogprobs } from "./content-parts.ts";
 import { callText, messageText, outputItemText } from "./items.ts";
 import { type CallKind, canRun, kindOf } from "./kinds.ts";
@@ -34,14 +34,28 @@ export const frameText = (type: string, fields: string, sequence: number): strin
 /** The place of an item in the answer; `fields`: id and index as the fields of an event. */
 type Place = { readonly id: string; readonly index: number; readonly fields: string };
 
-/** A part of a message that still grows. */
-type OpenPart = {
-  readonly type: "output_text" | "refusal";
+/** The events and fields of each type of part. */
+const partForms = {
+  output_text: { of: "content", part: "response.content_part", text: "response.output_text" },
+  refusal: { of: "content", part: "response.content_part", text: "response.refusal" },
+  reasoning_text: { of: "content", part: "response.content_part", text: "response.reasoning_text" },
+  summary_text: {
+    of: "summary",
+    part: "response.reasoning_summary_part",
+    text: "response.reasoning_summary_text",
+  },
+} as const;
+type PartType = keyof typeof partForms;
+
+/** A part of a message or of reasoning. */
+type Part = {
+  readonly type: PartType;
+  /** Item and index as the fields of an event, and the text of a delta event up to the delta. */
+  readonly where: string;
+  readonly head: string;
   text: string;
   readonly annotations: Fields[];
   readonly logprobs: unknown[];
-  /** True if it was announced: an annotation without a form here begins a part without a frame. */
-  isShown: boolean;
 };
 
 type OpenMessage = {
@@ -49,35 +63,15 @@ type OpenMessage = {
   readonly phase: string | undefined;
   /** Closed parts as JSON text. */
   readonly parts: string[];
-  part: OpenPart | undefined;
-  /** True if the next text begins a part of its own. */
+  part: Part | undefined;
+  /** True if the next text begins another part. */
   isFresh: boolean;
-  /** Fields of events about the open part, and the text of its deltas up to the delta. */
-  where: string;
-  head: string;
 };
-
-/** The events and fields of the two sides of reasoning. */
-const sides = {
-  summary: {
-    index: "summary_index",
-    part: "response.reasoning_summary_part",
-    text: "response.reasoning_summary_text",
-    type: "summary_text",
-  },
-  content: {
-    index: "content_index",
-    part: "response.content_part",
-    text: "response.reasoning_text",
-    type: "reasoning_text",
-  },
-} as const;
-type Side = keyof typeof sides;
 
 type OpenReasoning = {
   readonly place: Place;
-  readonly summary: string[];
-  readonly content: string[];
+  readonly summary: Part[];
+  readonly content: Part[];
 };
 
 /** A call that still grows. One whose input has no events of its own has no place before its end. */
@@ -267,99 +261,81 @@ class ResponsesWriter implements EventWriter<ClientName> {
     const place = this.#add(id, "msg", (id) =>
       messageText({ status: "in_progress", phase }, id, ""),
     );
-    this.#message = {
-      place,
-      phase,
-      parts: [],
-      part: undefined,
-      isFresh: true,
-      where: "",
-      head: "",
-    };
+    this.#message = { place, phase, parts: [], part: undefined, isFresh: true };
   }
 
   #sayText(event: Event<"text-delta">): void {
     const message = this.#message;
     if (message === undefined) return;
-    const part = this.#textPart(message);
-    if (!part.isShown) this.#showPart(message, part);
+    const part = this.#partOf(message, "output_text");
     part.text += event.text;
-    if (event.logprobs === undefined) return this.#deltas(message.head, event, TEXT_TAIL);
+    if (event.logprobs === undefined) return this.#deltas(part.head, event, TEXT_TAIL);
     const logprobs = writeLogprobs(event.logprobs);
     for (const one of logprobs) part.logprobs.push(one);
-    this.#deltas(message.head, event, `,"logprobs":${JSON.stringify(logprobs)}${NUMBER}`);
+    this.#deltas(part.head, event, `,"logprobs":${JSON.stringify(logprobs)}${NUMBER}`);
   }
 
   #refuse(event: Event<"refusal-delta">): void {
     const message = this.#message;
     if (message === undefined) return;
-    const { part: last } = message;
-    const part = last?.type === "refusal" ? last : this.#newPart(message, "refusal");
-    if (!part.isShown) this.#showPart(message, part);
+    const part = this.#partOf(message, "refusal");
     part.text += event.text;
-    this.#deltas(message.head, event, NUMBER);
+    this.#deltas(part.head, event, NUMBER);
   }
 
   #note(raw: unknown): void {
     const message = this.#message;
     if (message === undefined) return;
-    const part = this.#textPart(message);
+    const { where, annotations } = this.#partOf(message, "output_text");
     const annotation = writeAnnotation(raw);
     if (annotation === undefined) return;
-    if (!part.isShown) this.#showPart(message, part);
-    const index = part.annotations.push(annotation) - 1;
+    const index = annotations.push(annotation) - 1;
     const fields = `"annotation_index":${index},"annotation":${JSON.stringify(annotation)}`;
-    this.#frame("response.output_text.annotation.added", `${message.where},${fields}`);
+    this.#frame("response.output_text.annotation.added", `${where},${fields}`);
   }
 
-  #textPart(message: OpenMessage): OpenPart {
+  /** The open part of a message, or a new one if that has another type or has ended. */
+  #partOf(message: OpenMessage, type: "output_text" | "refusal"): Part {
     const { part } = message;
-    if (!message.isFresh && part?.type === "output_text") return part;
-    message.isFresh = false;
-    return this.#newPart(message, "output_text");
+    const isText = type === "output_text";
+    if (part?.type === type && !(isText && message.isFresh)) return part;
+    if (isText) message.isFresh = false;
+    this.#closeOpenPart(message);
+    return (message.part = this.#openPart(message.place, type, message.parts.length));
   }
 
-  #newPart(message: OpenMessage, type: OpenPart["type"]): OpenPart {
-    this.#closePart(message);
-    return (message.part = { type, text: "", annotations: [], logprobs: [], isShown: false });
-  }
-
-  #showPart(message: OpenMessage, part: OpenPart): void {
-    part.isShown = true;
-    const { type } = part;
-    const where = `${message.place.fields},"content_index":${message.parts.length}`;
-    message.where = where;
-    message.head = `event: response.${type}.delta\ndata: {"type":"response.${type}.delta",${where},"delta":`;
-    const blank =
-      type === "refusal"
-        ? '{"type":"refusal","refusal":""}'
-        : '{"type":"output_text","text":"","annotations":[],"logprobs":[]}';
-    this.#frame("response.content_part.added", `${where},"part":${blank}`);
-  }
-
-  #closePart(message: OpenMessage): void {
-    const { part } = message;
-    if (part === undefined) return;
-    if (!part.isShown) this.#showPart(message, part);
-    const { where } = message;
-    const text = JSON.stringify(part.text);
-    let whole = `{"type":"refusal","refusal":${text}}`;
-    if (part.type === "refusal") this.#frame("response.refusal.done", `${where},"refusal":${text}`);
-    else {
-      const logprobs = part.logprobs.length === 0 ? "[]" : JSON.stringify(part.logprobs);
-      const notes = part.annotations.length === 0 ? "[]" : JSON.stringify(part.annotations);
-      whole = `{"type":"output_text","text":${text},"annotations":${notes},"logprobs":${logprobs}}`;
-      this.#frame("response.output_text.done", `${where},"text":${text},"logprobs":${logprobs}`);
-    }
-    this.#frame("response.content_part.done", `${where},"part":${whole}`);
-    message.parts.push(whole);
+  #closeOpenPart(message: OpenMessage): void {
+    if (message.part !== undefined) message.parts.push(this.#closePart(message.part));
     message.part = undefined;
+  }
+
+  #openPart(place: Place, type: PartType, index: number): Part {
+    const form = partForms[type];
+    const where = `${place.fields},"${form.of}_index":${index}`;
+    this.#frame(`${form.part}.added`, `${where},"part":${partText(type, '""', "[]", "[]")}`);
+    const delta = `${form.text}.delta`;
+    const head = `event: ${delta}\ndata: {"type":"${delta}",${where},"delta":`;
+    return { type, where, head, text: "", annotations: [], logprobs: [] };
+  }
+
+  /** Closes a part and returns it as JSON text. */
+  #closePart({ type, where, text, annotations, logprobs }: Part): string {
+    const form = partForms[type];
+    const whole = JSON.stringify(text);
+    const probed = logprobs.length === 0 ? "[]" : JSON.stringify(logprobs);
+    const noted = annotations.length === 0 ? "[]" : JSON.stringify(annotations);
+    const field = type === "refusal" ? "refusal" : "text";
+    const more = type === "output_text" ? `,"logprobs":${probed}` : "";
+    this.#frame(`${form.text}.done`, `${where},"${field}":${whole}${more}`);
+    const part = partText(type, whole, noted, probed);
+    this.#frame(`${form.part}.done`, `${where},"part":${part}`);
+    return part;
   }
 
   #endMessage({ complete, extra }: Event<"text-end">): void {
     const message = this.#message;
     if (message === undefined) return;
-    this.#closePart(message);
+    this.#closeOpenPart(message);
     this.#message = undefined;
     const { place, parts, phase } = message;
     const status = complete === false ? "incomplete" : "completed";
@@ -378,48 +354,39 @@ class ResponsesWriter implements EventWriter<ClientName> {
   #think(event: Event<"reasoning-delta">): void {
     const open = this.#reasoning;
     if (open === undefined) return;
-    const { of, part } = event;
-    const paragraphs = open[of];
-    while (paragraphs.length <= part) {
-      this.#closeParagraph(open, of);
-      paragraphs.push("");
-      const { type, part: name } = sides[of];
-      const where = whereOf(open, of, paragraphs.length - 1);
-      this.#frame(`${name}.added`, `${where},"part":{"type":"${type}","text":""}`);
+    const parts = open[event.of];
+    while (parts.length <= event.part) {
+      this.#closeLast(parts);
+      const type = event.of === "summary" ? "summary_text" : "reasoning_text";
+      parts.push(this.#openPart(open.place, type, parts.length));
     }
-    paragraphs[part] += event.text;
-    const type = `${sides[of].text}.delta`;
-    const head = `event: ${type}\ndata: {"type":"${type}",${whereOf(open, of, part)},"delta":`;
-    this.#deltas(head, event, NUMBER);
+    const part = parts[event.part];
+    if (part === undefined) return;
+    part.text += event.text;
+    this.#deltas(part.head, event, NUMBER);
   }
 
-  #closeParagraph(open: OpenReasoning, of: Side): void {
-    const last = open[of].at(-1);
-    if (last === undefined) return;
-    const { type, part, text: name } = sides[of];
-    const where = whereOf(open, of, open[of].length - 1);
-    const text = JSON.stringify(last);
-    this.#frame(`${name}.done`, `${where},"text":${text}`);
-    this.#frame(`${part}.done`, `${where},"part":{"type":"${type}","text":${text}}`);
+  #closeLast(parts: readonly Part[]): void {
+    const last = parts.at(-1);
+    if (last !== undefined) this.#closePart(last);
   }
 
   #endReasoning({ encrypted, details, complete, extra }: Event<"reasoning-end">): void {
     const open = this.#reasoning;
     if (open === undefined) return;
-    const { place, summary, content } = open;
-    const status = complete === false ? "incomplete" : "completed";
+    const { place } = open;
     const item: Reasoning = {
       type: "reasoning",
-      summary,
-      content,
+      summary: open.summary.map(({ text }) => text),
+      content: open.content.map(({ text }) => text),
       encrypted,
       details,
-      status,
+      status: complete === false ? "incomplete" : "completed",
       extra,
     };
     loseSignature(item, this.#lose);
-    this.#closeParagraph(open, "summary");
-    this.#closeParagraph(open, "content");
+    this.#closeLast(open.summary);
+    this.#closeLast(open.content);
     this.#reasoning = undefined;
     this.#done(place, outputItemText(item, place.id) ?? "");
   }
@@ -469,9 +436,7 @@ class ResponsesWriter implements EventWriter<ClientName> {
     }
     const found = this.#hosted.get(item);
     if (found === undefined || typeof raw.type !== "string") return;
-    const kind = String(found.raw.type);
-    // An event that the API does not have would make its readers fail.
-    if (!Object.hasOwn(noteTypes, kind) || noteTypes[kind]?.includes(raw.type) !== true) return;
+    if (!isHostedEvent(found.raw.type, raw.type)) return;
     const { type: name, sequence_number: _, ...fields } = raw;
     const { id, index } = found.place;
     const place = { ...("item_id" in fields && { item_id: id }), output_index: index };
@@ -486,5 +451,9 @@ class ResponsesWriter implements EventWriter<ClientName> {
   }
 }
 
-const whereOf = ({ place }: OpenReasoning, of: Side, part: number): string =>
-  `${place.fields},"${sides[of].index}":${part}`;
+/** A part as JSON text; the values are given as JSON text. */
+function partText(type: PartType, text: string, annotations: string, logprobs: string): string {
+  if (type === "refusal") return `{"type":"refusal","refusal":${text}}`;
+  const more = type === "output_text" ? `,"annotations":${annotations},"logprobs":${logprobs}` : "";
+  return `{"type":"${type}","text":${text}${more}}`;
+}
