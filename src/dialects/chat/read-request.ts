@@ -4,7 +4,7 @@ import { append } from "../../turn/append.ts";
 import { clientName } from "../../turn/names.ts";
 import { isSeal } from "../../turn/seal.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
-import { responsesDoor } from "../responses/route.ts";
+import { responsesDoor } from "../responses/traits.ts";
 import { filledText, fieldsOf, numberOf } from "../shared/loose.ts";
 import { readParams } from "../shared/params.ts";
 import {

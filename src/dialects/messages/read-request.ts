@@ -19,7 +19,7 @@ import type { RequestHeaders } from "../dialect.ts";
 import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
 import { collectRepairs, invalid, readModel, shaped } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
-import { responsesDoor } from "../responses/route.ts";
+import { responsesDoor } from "../responses/traits.ts";
 import { readChoice, readTools } from "./tools.ts";
 import { blocksIn, readPart, readParts } from "./content-parts.ts";
 import { effortIn, readFormat, readThinking, readTier } from "./thinking.ts";

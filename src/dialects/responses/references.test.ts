@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { references } from "./references.ts";
+import { references } from "./history.ts";
 
 const message = { type: "message", id: "msg_1", role: "assistant", content: [] };
 const found = new Map([["msg_1", { json: JSON.stringify(message) }]]);

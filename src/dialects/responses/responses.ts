@@ -1,19 +1,49 @@
 import { bearer, rateLimitHeaders } from "../shared/headers.ts";
 import { sseDone } from "../../stream/sse.ts";
-import { background } from "./background.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Fields } from "../../turn/turn.ts";
+import type { Dialect, SocketForm } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
-import { compaction } from "./compaction.ts";
+import { invalid } from "../shared/shape.ts";
+import { background, compaction, references, storage } from "./history.ts";
 import { readEvents } from "./read-events.ts";
-import { references } from "./references.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
-import { responsesDoor, responsesRoute } from "./route.ts";
-import { socket } from "./socket.ts";
-import { storage } from "./storage.ts";
-import { responsesTraits } from "./traits.ts";
+import { responsesDoor, responsesRoute, responsesTraits } from "./traits.ts";
 import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
+
+/** Fields of a message that are not fields of a request, or have a meaning over HTTP only. */
+const envelope = new Set(["type", "generate", "stream", "stream_options", "background"]);
+
+/**
+ * Requests over a WebSocket: `response.create` with the fields of a request. The answer is always
+ * streamed, so `stream` is ignored, because real clients send it; requests for an answer of another
+ * form are refused.
+ */
+const socket: SocketForm = {
+  readMessage(message) {
+    const { type, generate, background, stream_id } = message;
+    if (type !== "response.create")
+      throw invalid("type", "must be `response.create`; nothing else is taken on this connection");
+    if (generate !== undefined && generate !== null && typeof generate !== "boolean")
+      throw invalid("generate", "must be a boolean");
+    if (background !== undefined && background !== null && background !== false)
+      throw invalid("background", "is not offered over a WebSocket; send such a request by POST");
+    if (stream_id !== undefined && stream_id !== null)
+      throw invalid(
+        "stream_id",
+        "is not offered: a connection has one turn at a time; open one for each stream",
+      );
+    return { body: requestIn(message), generates: generate !== false };
+  },
+};
+
+const requestIn = (message: Fields): Fields => ({
+  ...Object.fromEntries(
+    Object.entries(message).filter(([name, value]) => !envelope.has(name) && value !== undefined),
+  ),
+  stream: true,
+});
 
 /** The OpenAI Responses API. */
 export const responses = {

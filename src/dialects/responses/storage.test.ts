@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { storage } from "./storage.ts";
+import { storage } from "./history.ts";
 
 const newId = (prefix: string): string => `${prefix}_new`;
 

@@ -1,5 +1,9 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
+/** The path below the base URL of an upstream, and below the gateway's. */
+export const responsesRoute = "/responses";
+export const responsesDoor = `/v1${responsesRoute}`;
+
 /** The names that the Responses API has for the parts of a request, and what its answers hold. */
 export const responsesTraits: DialectTraits = {
   conversation: "input",

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { free } from "../../../../test/support/store-suite.ts";
 import { stillClock } from "../../../../test/support/still-clock.ts";
-import { background as form } from "../../../dialects/responses/background.ts";
+import { background as form } from "../../../dialects/responses/history.ts";
 import { newId } from "../../../host/platform/ids.ts";
 import { MemoryLog } from "../../../history/memory-log.ts";
 import type { StoredTurn } from "../../../history/log.ts";
