@@ -46,7 +46,7 @@ function forward({ body, stream }: Turn<UpstreamName>, { profile, model }: Targe
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const { messages, decisions } = writeMessages(turn, profile);
+  const { messages, decisions } = new ConversationWriter(turn, profile);
   const params = writeParams(turn, { name: "chat", traits: chatTraits }, profile);
   const tools = writeTools(turn.tools);
   const body: Record<string, unknown> = { model, messages, ...params.fields };
@@ -54,345 +54,291 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   append(decisions, tools.decisions);
 
   if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
-  if (tools.text === undefined) append(decisions, dropToolFields(body, turn));
-  append(decisions, askForFormat(body, turn));
+  if (tools.text === undefined) {
+    // Upstreams refuse fields about tools in a request without tools.
+    const parallel = paramPath("parallelCalls", turn.traits);
+    for (const [key, path] of [["tool_choice"], ["parallel_tool_calls", parallel]] as const) {
+      if (body[key] === undefined) continue;
+      delete body[key];
+      const reason = "it means nothing without tools";
+      decisions.push({ path: path ?? key, action: "repaired", reason });
+    }
+  }
+  // Text is the default, and not every upstream knows the word for it.
+  if (turn.format !== undefined && turn.format.type !== "text") {
+    body.response_format = writeFormat(turn.format);
+    const reason = "the chat dialect has no such format";
+    if (body.response_format === undefined)
+      decisions.push({ path: turn.traits.format.path, action: "dropped", reason });
+  }
   // The number of alternatives alone does not switch them on.
   if (body.top_logprobs !== undefined) body.logprobs = true;
   if (body.top_logprobs === 0) delete body.top_logprobs;
-  if (turn.stream) append(decisions, writeStream(body, turn, profile));
+  if (turn.stream) {
+    body.stream = true;
+    if (profile.streamUsage) body.stream_options = { include_usage: true };
+    else if (turn.usageWanted && turn.dialect === "chat") {
+      const reason = `the ${profile.name} profile does not count tokens in streams when asked`;
+      decisions.push({ path: "stream_options.include_usage", action: "dropped", reason });
+    }
+  }
   append(decisions, writeExtra(turn, "chat", body));
   addFields(body, profile);
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
   return { text, decisions };
 }
 
-/** Text is what comes unasked, and not every upstream knows the word for it. */
-function askForFormat(
-  body: Record<string, unknown>,
-  { format, traits }: Turn<UpstreamName>,
-): Decision[] {
-  if (format === undefined || format.type === "text") return [];
-  body.response_format = writeFormat(format);
-  if (body.response_format !== undefined) return [];
-  const reason = "the chat dialect has no such format";
-  return [{ path: traits.format.path, action: "dropped", reason }];
-}
-
-/** Fields about tools mean nothing where there are none, and upstreams refuse them. */
-function dropToolFields(body: Record<string, unknown>, turn: Turn<UpstreamName>): Decision[] {
-  const decisions: Decision[] = [];
-  const drop = (key: string, path: string): void => {
-    if (body[key] === undefined) return;
-    delete body[key];
-    decisions.push({ path, action: "repaired", reason: "it means nothing without tools" });
-  };
-  drop("tool_choice", "tool_choice");
-  drop("parallel_tool_calls", paramPath("parallelCalls", turn.traits));
-  return decisions;
-}
-
-function writeStream(
-  body: Record<string, unknown>,
-  turn: Turn<UpstreamName>,
-  profile: Profile,
-): Decision[] {
-  body.stream = true;
-  if (profile.streamUsage) body.stream_options = { include_usage: true };
-  else if (turn.usageWanted && turn.dialect === "chat")
-    return [
-      {
-        path: "stream_options.include_usage",
-        action: "dropped",
-        reason: `the ${profile.name} profile does not count tokens in streams when asked`,
-      },
-    ];
-  return [];
-}
-
 type Form = Profile["reasoning"];
 
-/** What can be read of reasoning; what is sealed can only be by the model that made it. */
+/** The readable text of reasoning. A sealed part is readable only to the model that made it. */
 function readableText({ content, summary, details }: Reasoning): string {
-  const words = content.length > 0 ? content : summary;
-  return words.join("\n\n") || detailsText(details ?? []);
-}
-
-/** Whether an upstream that wants reasoning back in this form can be given it. */
-function isWritable(item: Reasoning, form: Form): boolean {
-  switch (form) {
-    case "none":
-    case "items":
-    case "thinking":
-    case "signed_thinking":
-      return false;
-    case "reasoning_details":
-      return item.details !== undefined || readableText(item) !== "";
-    case "reasoning":
-    case "reasoning_content":
-      return hasText(item) || (areSigned(item.details) && keepsDetails(form));
-    default:
-      return form satisfies never;
-  }
+  const texts = content.length > 0 ? content : summary;
+  return texts.join("\n\n") || detailsText(details ?? []);
 }
 
 /** Empty reasoning counts where it was sent as such: some upstreams want the field. */
 const hasText = (item: Reasoning): boolean => item.content.length > 0 || readableText(item) !== "";
 
-/** Whether an upstream that takes reasoning in this form is given what signs it, too. */
-const keepsDetails = (form: Form): boolean =>
+/** True if an upstream that takes reasoning in this form also takes its signatures. */
+const takesDetails = (form: Form): boolean =>
   form === "reasoning_details" || form === "reasoning_content";
 
-/** The field of an assistant message for what was thought before it. */
+/** True if reasoning can be written in the form that an upstream takes it in. */
+const isWritable = (item: Reasoning, form: Form): boolean =>
+  form === "reasoning_details"
+    ? item.details !== undefined || readableText(item) !== ""
+    : (form === "reasoning" || form === "reasoning_content") &&
+      (hasText(item) || (areSigned(item.details) && takesDetails(form)));
+
+/** The fields of an assistant message for the reasoning before it. */
 function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
   if (items.length === 0) return {};
-  if (form !== "reasoning_details") {
-    const texts = items.filter(hasText).map(readableText);
-    const text = texts.length === 0 ? {} : { [form]: joined(texts) };
-    const signed = items.flatMap((item) => item.details ?? []);
-    return areSigned(signed) && keepsDetails(form) ? { ...text, reasoning_details: signed } : text;
+  if (form === "reasoning_details") {
+    const details = items.flatMap(
+      (item) => item.details ?? [{ type: "reasoning.text", text: readableText(item) }],
+    );
+    return { reasoning_details: details };
   }
-  const details = items.flatMap(
-    (item) => item.details ?? [{ type: "reasoning.text", text: readableText(item) }],
-  );
-  return { reasoning_details: details };
+  const texts = items.filter(hasText).map(readableText);
+  // Reasoning of several places is joined; if all of it is blank, the first is as good as any.
+  const text = texts.filter((one) => one.trim() !== "").join("\n\n") || texts[0];
+  const signed = items.flatMap((item) => item.details ?? []);
+  return {
+    ...(text !== undefined && { [form]: text }),
+    ...(areSigned(signed) && takesDetails(form) && { reasoning_details: signed }),
+  };
 }
 
-/** What was thought at several places; nothing, if it was nothing everywhere. */
-const joined = (texts: readonly string[]): string =>
-  texts.filter((text) => text.trim() !== "").join("\n\n") || (texts[0] ?? "");
-
-/** What an assistant says and calls before anybody else speaks; chat wants it in one message. */
+/** All that an assistant says and calls before another role speaks: chat wants it in one message. */
 type AssistantMessage = {
-  readonly reasoning: Reasoning[];
-  /** Reasoning behind the text: of this message if calls follow, else of the next. */
+  reasoning: Reasoning[];
+  /** Reasoning after the text: of this message if calls follow, else of the next. */
   followingReasoning: Reasoning[];
-  readonly parts: Part[];
+  readonly parts: Fields[];
   readonly calls: Fields[];
   name: string | undefined;
   extra: Fields;
 };
 
-/** Writes the conversation as chat upstreams want it: calls in one message, results right behind. */
-function writeMessages(
-  turn: Turn<UpstreamName>,
-  profile: Profile,
-): { messages: Fields[]; decisions: Decision[] } {
-  const messages: Fields[] = [];
-  const decisions: Decision[] = [];
-  const asParts = turn.dialect === "chat";
-  let message: AssistantMessage | undefined;
-  let at = 0;
+/** Writes the conversation as chat upstreams want it: calls in one message, results directly after it. */
+class ConversationWriter {
+  readonly messages: Fields[] = [];
+  readonly decisions: Decision[] = [];
+  readonly #turn: Turn<UpstreamName>;
+  readonly #profile: Profile;
+  /** True if the client itself chose parts, in this dialect. Others are written as one string if possible. */
+  readonly #keepsParts: boolean;
+  #at = 0;
+  #assistant: AssistantMessage | undefined;
 
-  const note: Note = (action, reason, within = "") => {
-    const path = itemPath(turn, at) + within;
-    const last = decisions.at(-1);
-    if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
-  };
-  const open = (): AssistantMessage => (message ??= newAssistantMessage());
-  const close = (): void => {
-    if (message !== undefined) messages.push(writeAssistantMessage(message, profile, asParts));
-    message = undefined;
-  };
-  const push = (message: Fields): void => {
-    close();
-    messages.push(message);
-  };
-  const write = (item: Item<UpstreamName>): void => {
+  constructor(turn: Turn<UpstreamName>, profile: Profile) {
+    this.#turn = turn;
+    this.#profile = profile;
+    this.#keepsParts = turn.dialect === "chat";
+    for (const item of turn.items) {
+      this.#write(item);
+      this.#at++;
+    }
+    this.#close();
+  }
+
+  #write(item: Item<UpstreamName>): void {
     switch (item.type) {
       case "reasoning":
-        if (isTakenBack(item, profile, note)) addReasoning(open(), item);
-        return;
+        return this.#addReasoning(item);
       case "call":
-        return addCall(open(), item, note);
-      case "message": {
-        if (item.role !== "assistant") return push(writeMessage(item, asParts, note));
-        const following = takeFollowingReasoning(message);
-        if (following !== undefined) {
-          close();
-          append(open().reasoning, following);
-        }
-        return addText(open(), item, note);
-      }
-      case "result": {
-        const told = withErrorText(item, () => note("reshaped", ERROR_IN_TEXT));
-        return push(writeResult(told, asParts ? ".content" : ".output", note));
-      }
+        return this.#addCall(item);
+      case "message":
+        if (item.role === "assistant") return this.#addText(item);
+        return this.#push({
+          ...this.#ownFields(item.extra),
+          role: item.role,
+          content: this.#contentOf(this.#writeParts(item.parts, ".content")),
+          ...(item.name === undefined ? {} : { name: item.name }),
+        });
+      case "result":
+        return this.#writeResult(withErrorText(item, () => this.#note("reshaped", ERROR_IN_TEXT)));
       case "opaque":
-        if (item.dialect === "chat") return push(item.raw);
-        return note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
+        if (item.dialect === "chat") return this.#push(item.raw);
+        return this.#note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
       default:
         item satisfies never;
     }
-  };
-
-  for (const item of turn.items) {
-    write(item);
-    at++;
   }
-  close();
-  return { messages, decisions };
-}
 
-const newAssistantMessage = (): AssistantMessage => ({
-  reasoning: [],
-  followingReasoning: [],
-  parts: [],
-  calls: [],
-  name: undefined,
-  extra: {},
-});
-
-/** Whether the upstream is given anything of past reasoning; what it is not given is reported. */
-function isTakenBack(item: Reasoning, profile: Profile, note: Note): boolean {
-  const isKept = isWritable(item, profile.reasoning);
-  if (!isKept && (readableText(item) !== "" || areSigned(item.details)))
-    note("dropped", `the ${profile.name} profile does not take reasoning back`);
-  else if (areSigned(item.details) && !keepsDetails(profile.reasoning))
-    note("dropped", `the ${profile.name} profile does not take \`reasoning_details\` back`);
-  return isKept || isSigned(item);
-}
-
-/** Whether fields of this dialect came with it, which its upstream gets back unchanged. */
-const isSigned = ({ extra }: Reasoning): boolean => Object.keys(ownExtra(extra)).length > 0;
-
-function addReasoning(message: AssistantMessage, item: Reasoning): void {
-  if (message.parts.length > 0 && message.calls.length === 0) message.followingReasoning.push(item);
-  else message.reasoning.push(item);
-}
-
-/** Where another text makes a message of its own: the reasoning that belongs to it. */
-function takeFollowingReasoning(message: AssistantMessage | undefined): Reasoning[] | undefined {
-  if (message === undefined || message.parts.length === 0 || message.calls.length > 0)
-    return undefined;
-  const { followingReasoning } = message;
-  message.followingReasoning = [];
-  return followingReasoning;
-}
-
-function addText(message: AssistantMessage, item: Message, note: Note): void {
-  if (message.calls.length > 0 && item.parts.length > 0)
-    note("repaired", "it stands between calls and their results; in chat it comes with the calls");
-  for (const part of item.parts) {
-    const isWord = part.type === "text" || part.type === "refusal";
-    if (isWord || (part.type === "opaque" && part.dialect === "chat")) {
-      // Now, while its item is the one at hand: the message is written when another begins.
-      append(message.parts, shownParts([part], note, ".content"));
-    } else note("dropped", "in chat an assistant says words only", ".content");
+  /**
+   * Notes a change of the current item, or of the field `within` it. The path never numbers a part:
+   * repairs of the history may have moved it.
+   */
+  #note(action: Decision["action"], reason: string, within = ""): void {
+    const path = itemPath(this.#turn, this.#at) + within;
+    const last = this.decisions.at(-1);
+    if (last?.path !== path || last.reason !== reason)
+      this.decisions.push({ path, action, reason });
   }
-  message.name ??= item.name;
-  message.extra = { ...message.extra, ...ownFields(item.extra, note) };
+
+  #push(message: Fields): void {
+    this.#close();
+    this.messages.push(message);
+  }
+
+  #openMessage(): AssistantMessage {
+    return (this.#assistant ??= {
+      reasoning: [],
+      followingReasoning: [],
+      parts: [],
+      calls: [],
+      name: undefined,
+      extra: {},
+    });
+  }
+
+  #close(): void {
+    if (this.#assistant === undefined) return;
+    const { reasoning: before, followingReasoning, parts, calls, name, extra } = this.#assistant;
+    this.#assistant = undefined;
+    const texts = parts.filter((part) => part.type !== "refusal");
+    const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.refusal : []));
+    const isSilent = texts.length === 0 && (calls.length > 0 || refusals.length > 0);
+    const reasoning = [...before, ...followingReasoning];
+    const form = this.#profile.reasoning;
+    this.messages.push({
+      ...reasoning.map((item) => ownExtra(item.extra)).reduce(mergedPieces, {}),
+      ...extra,
+      role: "assistant",
+      content: isSilent ? null : this.#contentOf(texts),
+      ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
+      ...(name === undefined ? {} : { name }),
+      ...writeReasoning(
+        reasoning.filter((item) => isWritable(item, form)),
+        form,
+      ),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    });
+  }
+
+  #addReasoning(item: Reasoning): void {
+    const { name, reasoning: form } = this.#profile;
+    const isKept = isWritable(item, form);
+    if (!isKept && (readableText(item) !== "" || areSigned(item.details)))
+      this.#note("dropped", `the ${name} profile does not take reasoning back`);
+    else if (areSigned(item.details) && !takesDetails(form))
+      this.#note("dropped", `the ${name} profile does not take \`reasoning_details\` back`);
+    // Fields of this dialect that came with it go back to its upstream unchanged.
+    if (!isKept && Object.keys(ownExtra(item.extra)).length === 0) return;
+    const message = this.#openMessage();
+    const isAfterText = message.parts.length > 0 && message.calls.length === 0;
+    (isAfterText ? message.followingReasoning : message.reasoning).push(item);
+  }
+
+  #addText(item: Message): void {
+    const before = this.#assistant;
+    if (before !== undefined && before.parts.length > 0 && before.calls.length === 0) {
+      // Another text begins a new message, with the reasoning between them.
+      const { followingReasoning } = before;
+      before.followingReasoning = [];
+      this.#close();
+      this.#openMessage().reasoning = followingReasoning;
+    }
+    const message = this.#openMessage();
+    if (message.calls.length > 0 && item.parts.length > 0)
+      this.#note(
+        "repaired",
+        "it stands between calls and their results; in chat it comes with the calls",
+      );
+    for (const part of item.parts) {
+      const isWord = part.type === "text" || part.type === "refusal";
+      if (isWord || (part.type === "opaque" && part.dialect === "chat"))
+        append(message.parts, this.#writeParts([part], ".content"));
+      else this.#note("dropped", "in chat an assistant says words only", ".content");
+    }
+    message.name ??= item.name;
+    message.extra = { ...message.extra, ...this.#ownFields(item.extra) };
+  }
+
+  #addCall(item: Call<UpstreamName>): void {
+    const message = this.#openMessage();
+    append(message.reasoning, message.followingReasoning);
+    message.followingReasoning = [];
+    const { id, kind, name, input } = item;
+    const extra = this.#ownFields(item.extra);
+    const type = kind === "custom" ? "custom" : "function";
+    const body = kind === "custom" ? { name, input } : { name, arguments: input };
+    message.calls.push({ ...extra, id, type, [type]: { ...fieldsOf(extra[type]), ...body } });
+  }
+
+  #writeResult(item: Result): void {
+    const parts = this.#writeParts(item.parts, this.#keepsParts ? ".content" : ".output");
+    this.#push({
+      ...this.#ownFields(item.extra),
+      role: "tool",
+      tool_call_id: item.call,
+      ...(item.name === undefined ? {} : { name: item.name }),
+      content: parts.every(isPlainText) ? parts.map(({ text }) => text).join("\n") : parts,
+    });
+  }
+
+  #contentOf(parts: readonly Fields[]): string | readonly Fields[] {
+    // Every upstream takes a string.
+    return parts.every(isPlainText) && (parts.length < 2 || !this.#keepsParts)
+      ? parts.map(({ text }) => text).join("\n\n")
+      : parts;
+  }
+
+  /** Writes parts, and a text in place of each that chat has no form for. `field`: the field that holds them. */
+  #writeParts(parts: readonly Part[], field: string): Fields[] {
+    return parts.map((part) => {
+      if (part.type === "text" && (part.annotations?.length ?? 0) > 0)
+        this.#note("dropped", "chat takes no annotations back", field);
+      if (part.type === "text" && part.extra === undefined)
+        return { type: "text", text: part.text };
+      if (part.type !== "refusal" && part.type !== "opaque")
+        reportForeign(part.extra, "chat", (reason) => this.#note("dropped", reason, field));
+      const written = writePart(part);
+      if (typeof written !== "string") {
+        if (part.type === "file" && fileName(part) !== part.name)
+          this.#note("repaired", FILE_NAMED, field);
+        return written;
+      }
+      this.#note("dropped", written, field);
+      return { type: "text", text: leftOutText(part) };
+    });
+  }
+
+  /** Unknown fields of the client are sent to upstreams of its dialect only. */
+  #ownFields(extra: Extra | undefined): Fields {
+    if (extra === undefined || extra.dialect === "chat") return extra?.fields ?? {};
+    for (const [key, value] of Object.entries(extra.fields))
+      if (value !== null) this.#note("dropped", "chat has no such field", `.${key}`);
+    return {};
+  }
 }
 
-function addCall(message: AssistantMessage, item: Call<UpstreamName>, note: Note): void {
-  append(message.reasoning, message.followingReasoning);
-  message.followingReasoning = [];
-  const { id, kind, name, input } = item;
-  const extra = ownFields(item.extra, note);
-  const type = kind === "custom" ? "custom" : "function";
-  const body = kind === "custom" ? { name, input } : { name, arguments: input };
-  message.calls.push({ ...extra, id, type, [type]: { ...fieldsOf(extra[type]), ...body } });
-}
+/** True if a written part holds a text and nothing else. */
+const isPlainText = (part: Fields): boolean =>
+  part.type === "text" && Object.keys(part).length === 2;
 
-function writeAssistantMessage(
-  message: AssistantMessage,
-  profile: Profile,
-  asParts: boolean,
-): Fields {
-  const { parts, calls, name, extra } = message;
-  const texts = parts.filter((part) => part.type !== "refusal");
-  const refusals = parts.flatMap((part) => (part.type === "refusal" ? part.text : []));
-  const isSilent = texts.length === 0 && (calls.length > 0 || refusals.length > 0);
-  const reasoning = [...message.reasoning, ...message.followingReasoning];
-  const kept = reasoning.filter((item) => isWritable(item, profile.reasoning));
-  return {
-    ...reasoning.map((item) => ownExtra(item.extra)).reduce(mergedPieces, {}),
-    ...extra,
-    role: "assistant",
-    content: isSilent ? null : writeContent(texts, asParts, () => {}),
-    ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
-    ...(name === undefined ? {} : { name }),
-    ...writeReasoning(kept, profile.reasoning),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-  };
-}
-
-function writeMessage(item: Message, asParts: boolean, note: Note): Fields {
-  return {
-    ...ownFields(item.extra, note),
-    role: item.role,
-    content: writeContent(item.parts, asParts, note),
-    ...(item.name === undefined ? {} : { name: item.name }),
-  };
-}
-
-/**
- * Notes what became of the item at hand, or of the field `within` it. Never of
- * one part by its number: mending may have moved it.
- */
-type Note = (action: Decision["action"], reason: string, within?: string) => void;
-
-const isPlain = (part: Part): boolean =>
-  part.type === "text" && Object.keys(ownExtra(part.extra)).length === 0;
-
-const plainText = (part: Part): string => (part.type === "text" ? part.text : "");
-
-/**
- * The content of a message. Text is one string, which every upstream takes;
- * `asParts`: the client itself chose parts, in this dialect.
- */
-function writeContent(parts: readonly Part[], asParts: boolean, note: Note): string | Fields[] {
-  const shown = shownParts(parts, note, ".content");
-  if (shown.every(isPlain) && (shown.length < 2 || !asParts))
-    return shown.map(plainText).join("\n\n");
-  return writeParts(shown, note, ".content");
-}
-
-const writeParts = (parts: readonly Part[], note: Note, field: string): Fields[] =>
-  parts.flatMap((part) => {
-    const written = writePart(part);
-    if (typeof written === "string") return [];
-    if (part.type === "file" && fileName(part) !== part.name) note("repaired", FILE_NAMED, field);
-    return [written];
-  });
-
-/** The parts that chat has a form for, and words in place of the others; `field` is where they stand. */
-function shownParts(parts: readonly Part[], note: Note, field: string): Part[] {
-  return parts.map((part) => {
-    if (part.type === "text" && (part.annotations?.length ?? 0) > 0)
-      note("dropped", "chat takes no annotations back", field);
-    if (part.type === "text" && part.extra === undefined) return part;
-    if (part.type !== "refusal" && part.type !== "opaque")
-      reportForeign(part.extra, "chat", (reason) => note("dropped", reason, field));
-    const written = writePart(part);
-    if (typeof written !== "string") return part;
-    note("dropped", written, field);
-    return { type: "text", text: leftOutText(part) };
-  });
-}
-
-/** Unknown fields of the client are sent to upstreams of its dialect only. */
-function ownFields(extra: Extra | undefined, note: Note): Fields {
-  if (extra === undefined || extra.dialect === "chat") return extra?.fields ?? {};
-  for (const [key, value] of Object.entries(extra.fields))
-    if (value !== null) note("dropped", "chat has no such field", `.${key}`);
-  return {};
-}
-
-/** `field` is where the client has what the result holds. */
-function writeResult(item: Result, field: string, note: Note): Fields {
-  const parts = shownParts(item.parts, note, field);
-  return {
-    ...ownFields(item.extra, note),
-    role: "tool",
-    tool_call_id: item.call,
-    ...(item.name === undefined ? {} : { name: item.name }),
-    content: parts.every(isPlain)
-      ? parts.map(plainText).join("\n")
-      : writeParts(parts, note, field),
-  };
-}
-
-/** A part in chat's words, or why chat has none. */
+/** A part as chat writes it, or why chat has none. */
 function writePart(part: Part): Fields | string {
   switch (part.type) {
     case "text":
@@ -402,16 +348,16 @@ function writePart(part: Part): Fields | string {
     case "image": {
       const { url, detail } = part;
       if (url === undefined) return "chat has no images by file id";
-      return merged(part, "image_url", { url, detail });
+      return nested(part, "image_url", { url, detail });
     }
     case "audio": {
       const { data, format } = part;
-      return merged(part, "input_audio", { data, format });
+      return nested(part, "input_audio", { data, format });
     }
     case "file": {
       const { data, fileId } = part;
       if (data === undefined && fileId === undefined) return "chat has no files by URL";
-      return merged(part, "file", { file_data: data, file_id: fileId, filename: fileName(part) });
+      return nested(part, "file", { file_data: data, file_id: fileId, filename: fileName(part) });
     }
     case "opaque":
       return part.dialect === "chat"
@@ -422,7 +368,7 @@ function writePart(part: Part): Fields | string {
   }
 }
 
-function merged(
+function nested(
   part: Exclude<Part, { type: "refusal" | "opaque" }>,
   type: string,
   fields: Fields,
