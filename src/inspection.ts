@@ -3,7 +3,7 @@
 export type { ModelRequest } from "./agent/adapter.ts";
 export { upstreamAdapter, type AdapterParts } from "./agent/adapters/upstream.ts";
 export { builtinDialects, type UpstreamEntry } from "./dialects/registry.ts";
-export { bodyReader } from "./dialects/shared/body.ts";
+export { BodyReader } from "./dialects/shared/body.ts";
 export { openPlatform } from "./gateway/platform.ts";
 export { disclosureFor } from "./gateway/fold/settings.ts";
 export type { ToolSize } from "./gateway/fold/tool-size.ts";

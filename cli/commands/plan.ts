@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
-  bodyReader,
+  BodyReader,
   builtinDialects,
   callRules,
   type Decision,
@@ -58,7 +58,7 @@ function readRequest(file: string): Fields {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     throw refusal(`${file} cannot be read (${code}); check its name.`, error);
   }
-  return bodyReader()(text);
+  return new BodyReader().read(text);
 }
 
 async function planWith(config: Config, body: Fields, strict: boolean): Promise<PlanPreview> {

@@ -1,4 +1,4 @@
-import { bodyReader } from "../dialects/shared/body.ts";
+import { BodyReader } from "../dialects/shared/body.ts";
 import { Bus, type SubscribeOptions } from "../observe/bus.ts";
 import type { Report } from "../observe/happening.ts";
 import type { RecentTurns } from "../observe/recent-turns.ts";
@@ -225,7 +225,7 @@ function buildState(config: Config, made: Lasting, before?: GatewayState): Gatew
     modelRoutes: new Map(),
     retired: before?.retired ?? new Set(),
     waiting,
-    readBody: before?.readBody ?? bodyReader(),
+    bodies: before?.bodies ?? new BodyReader(),
     steps: before?.steps ?? new StepQueue(clock),
     store,
     seals: before?.seals ?? sealBox(store),

@@ -42,7 +42,7 @@ export type GatewayState = OpenPlatform & {
   readonly metrics: Metrics;
   /** Receives the reports; knows if a listener follows the steps of turns. */
   readonly bus: Bus;
-  readonly readBody: BodyReader;
+  readonly bodies: BodyReader;
   /** Queues the steps of work on long requests. */
   readonly steps: StepQueue;
   /** Reports work on one request that held the event loop too long. */

@@ -145,7 +145,7 @@ function readList(value: unknown, path: keyof typeof lists): ReadTools {
   return value.length === 0 ? none : lists[path](value);
 }
 
-/** `bodyReader` gives the same array for the same tools. */
+/** `BodyReader` gives the same array for the same tools. */
 const lists = {
   tools: memoizeByIdentity((list: readonly unknown[]): ReadTools => {
     const { add, decisions } = collectRepairs();

@@ -115,7 +115,7 @@ type ReadList = {
   readonly withHidden: Map<string, readonly Tool[]>;
 };
 
-/** `bodyReader` gives the same array for the same tools. */
+/** `BodyReader` gives the same array for the same tools. */
 const readList = memoizeByIdentity((list: readonly unknown[]): ReadList => {
   const tools = list.map((raw, at) => readTool(raw, `tools[${at}]`));
   const isSearched = tools.some((tool) => tool.type === "builtin" && isSearch(tool.kind));

@@ -5,7 +5,7 @@ import { modelProfile } from "../../profiles/models.ts";
 import { planTools } from "../../tools/plan/plan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { chat } from "../chat/chat.ts";
-import { bodyReader } from "../shared/body.ts";
+import { BodyReader } from "../shared/body.ts";
 import { readRequest } from "./read-request.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -181,7 +181,7 @@ describe("a request to a Messages upstream", () => {
     const text =
       '{ "model":"m", "max_tokens":9, "x": 12345678901234567890, "messages":[{"role":"user","content":"\\u00e9"}] }';
     const plan = planTools(
-      readRequest(bodyReader()(text)),
+      readRequest(new BodyReader().read(text)),
       modelProfile(anthropic, "claude-opus-5"),
     );
     const to = { profile: anthropic, model: "claude-opus-5", straight: true };

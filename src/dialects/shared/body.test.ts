@@ -3,7 +3,8 @@ import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../turn/fault.ts";
-import { bodyReader } from "./body.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { BodyReader } from "./body.ts";
 
 /** A list of tools long enough to be worth keeping. */
 const list = (mark: string, length = 1500): string =>
@@ -11,16 +12,17 @@ const list = (mark: string, length = 1500): string =>
 
 const faultOf = (text: string): Fault => {
   try {
-    bodyReader()(text);
+    new BodyReader().read(text);
   } catch (error) {
     if (error instanceof Fault) return error;
   }
   throw new Error("no fault");
 };
 
-describe("bodyReader", () => {
+describe("BodyReader", () => {
   it("gives the very same tools for the same text", () => {
-    const read = bodyReader();
+    const reader = new BodyReader();
+    const read = (text: string): Fields => reader.read(text);
     const first = read(`{"model":"a","tools":${list("t")},"stream":true}`);
     const second = read(`{"input":[1,2],"tools":${list("t")},"model":"b"}`);
     expect(second.tools).toBe(first.tools);
@@ -28,7 +30,8 @@ describe("bodyReader", () => {
   });
 
   it("knows them again behind a blank, and behind another key of that name", () => {
-    const read = bodyReader();
+    const reader = new BodyReader();
+    const read = (text: string): Fields => reader.read(text);
     const { tools } = read(`{"tools":${list("t")}}`);
     expect(read(`{"tools": ${list("t")}}`).tools).toBe(tools);
     expect(read(`{"tool_choice":{"tools":[1]},"tools":${list("t")}}`).tools).toBe(tools);
@@ -36,7 +39,8 @@ describe("bodyReader", () => {
   });
 
   it("tells lists apart that begin alike", () => {
-    const read = bodyReader();
+    const reader = new BodyReader();
+    const read = (text: string): Fields => reader.read(text);
     const [a, b] = [read(`{"tools":${list("a")}}`).tools, read(`{"tools":${list("b")}}`).tools];
     expect(read(`{"tools":${list("a")}}`).tools).toBe(a);
     expect(read(`{"tools":${list("b")}}`).tools).toBe(b);
@@ -44,7 +48,8 @@ describe("bodyReader", () => {
   });
 
   it("is not fooled by a list that is not the body's own", () => {
-    const read = bodyReader();
+    const reader = new BodyReader();
+    const read = (text: string): Fields => reader.read(text);
     read(`{"tools":${list("t")}}`);
     const bodies = [
       `{"a":{"tools":${list("t")}},"tools":0}`,
@@ -78,7 +83,8 @@ describe("bodyReader", () => {
     }));
     fc.assert(
       fc.property(fc.array(value.object, { minLength: 1, maxLength: 6 }), (bodies) => {
-        const read = bodyReader();
+        const reader = new BodyReader();
+        const read = (text: string): Fields => reader.read(text);
         for (const body of bodies)
           expect(JSON.stringify(read(body))).toBe(JSON.stringify(JSON.parse(body)));
       }),
@@ -93,7 +99,8 @@ describe("bodyReader", () => {
       collect();
       return process.memoryUsage().heapUsed / 1_000_000;
     };
-    const read = bodyReader();
+    const reader = new BodyReader();
+    const read = (text: string): Fields => reader.read(text);
     const before = used();
     for (let at = 0; at < 150; at++)
       read(`{"input":"${"y".repeat(500_000)}","tools":${list(`small ${at}`)}}`);
@@ -130,7 +137,8 @@ describe("bodyReader", () => {
     });
 
     it("is told of in its own lines and columns where its tools are known", () => {
-      const read = bodyReader();
+      const reader = new BodyReader();
+      const read = (text: string): Fields => reader.read(text);
       read(`{"tools":${list("t")}}`);
       const text = `{"tools":${list("t")},?}`;
       const column = text.indexOf("?") + 1;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../turn/fault.ts";
-import { bodyReader } from "./body.ts";
+import { BodyReader } from "./body.ts";
 import { defaultCounts, type CountLimits } from "./request-counts.ts";
 
 const times = (count: number, piece: (at: number) => string): string =>
@@ -12,7 +12,7 @@ const BLANKS = " ".repeat(2 * defaultCounts.values_each);
 
 function faultOf(text: string, limits?: Partial<CountLimits>): Fault {
   try {
-    bodyReader()(text, { ...defaultCounts, ...limits });
+    new BodyReader().read(text, { ...defaultCounts, ...limits });
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -92,7 +92,7 @@ describe("the counts of a body", () => {
     const text = `{"\\u0074ools":${list("0", tools + 1)}${BLANKS}}`;
     expect(faultOf(text).detail.param).toBe("tools");
     const said = JSON.stringify({ messages: [{ content: '[{,"\\'.repeat(500_000) }] });
-    expect(bodyReader()(said)).toEqual(JSON.parse(said));
+    expect(new BodyReader().read(said)).toEqual(JSON.parse(said));
   });
 
   it("are what an agent with very many tools and a very long conversation stays below", () => {
@@ -105,12 +105,12 @@ describe("the counts of a body", () => {
     const step = (at: number): string =>
       `{"role":"assistant","content":null,"tool_calls":[${call(at)}]},{"role":"tool","tool_call_id":"call_${at}","content":"Done."}`;
     const body = `{"model":"m","messages":[${times(10_000, step)}],"tools":[${times(2000, tool)}]}`;
-    expect(() => bodyReader()(body)).not.toThrow();
+    expect(() => new BodyReader().read(body)).not.toThrow();
   });
 
   it("are limits that a configuration may set otherwise", () => {
     const text = `{"tools":${list("0", tools + 1)}}`;
-    expect(() => bodyReader()(text, { ...defaultCounts, tools: tools + 1 })).not.toThrow();
+    expect(() => new BodyReader().read(text, { ...defaultCounts, tools: tools + 1 })).not.toThrow();
     expect(faultOf(`{"messages":[0,0,0]}`, { items: 2 }).message).toContain("may have 2;");
   });
 });
@@ -121,7 +121,7 @@ describe("a long body", () => {
   const isLong = (text: string): boolean => text.length > 2 * limits.values_each;
   const read = (text: string): string => {
     try {
-      return JSON.stringify(bodyReader()(text, limits));
+      return JSON.stringify(new BodyReader().read(text, limits));
     } catch (error) {
       if (error instanceof Fault) return `refused by ${error.code}`;
       throw error;
@@ -193,9 +193,9 @@ describe("a long body", () => {
     const tools = `[${times(100, (at) => `{"type":"function","name":"f${at}"}`)}]`;
     const body = (salt: string): string =>
       `{"model":"${salt}","tools":${tools},"input":[${times(100, () => '{"a":1}')}]}`;
-    const reader = bodyReader();
+    const reader = new BodyReader();
     expect([...reader.steps(body("a"), limits)].length).toBeGreaterThan(10);
-    const [first, second] = [reader(body("b"), limits), reader(body("c"), limits)];
+    const [first, second] = [reader.read(body("b"), limits), reader.read(body("c"), limits)];
     expect(second.tools).toBe(first.tools);
     expect(second).toEqual(JSON.parse(body("c")));
   });

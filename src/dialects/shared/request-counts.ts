@@ -1,7 +1,7 @@
 /** Limits what a request body is made of: work on a request takes time for each of its pieces, however short it is. */
 
 import { Fault } from "../../turn/fault.ts";
-import { closingQuote } from "../../json/scan.ts";
+import { closingQuote, skipBlanks, type Span } from "../../json/scan.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
@@ -113,39 +113,53 @@ function partsIn(value: unknown, levels: number): number {
   return parts;
 }
 
-/** How many values a JSON text holds. */
-export function valuesIn(text: string): number {
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Counts the values of a JSON text: its commas and opening brackets outside of strings. */
+export const valuesIn = (text: string): number => measure(text, 0, 1).values;
+
+/** Counts the values of the one that begins at `from`. `end`: the comma or bracket behind it. */
+function measure(text: string, from: number, open = 0): { end: number; values: number } {
   let values = 0;
-  for (let at = 0; at < text.length; at++) {
+  let depth = open;
+  let at = from;
+  for (; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    const kind = code < 128 ? KINDS[code] : 0;
-    if (kind === QUOTE) at = closingQuote(text, at + 1);
-    else if (kind === COMMA || kind === OPEN) values++;
+    if (code === QUOTE) at = closingQuote(text, at + 1);
+    else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+      values++;
+      depth++;
+    } else if (code === COMMA) {
+      if (depth === 0) break;
+      values++;
+    } else if ((code === CLOSE_OBJECT || code === CLOSE_LIST) && depth-- === 0) break;
   }
-  return values;
+  return { end: at, values };
 }
 
-/** A field of a body that holds a list, as its text has it. */
-export type List = {
+/** A list in a field of a body. */
+export type List = Span & {
   readonly key: string;
-  /** Where its value begins and ends. */
-  readonly from: number;
-  readonly end: number;
-  /** Of a list: the commas that part it into portions. */
+  /** The commas that divide it into portions. */
   readonly cuts: readonly number[];
 };
 
-/** The form of a long body. */
+/** The lists of a long body. */
 export type Layout = {
   /** The lists that are parsed in portions. */
   readonly parted: readonly List[];
-  /** The list that counts as the body's tools, where it is written as its key is. */
+  /** The list that counts as the body's tools, if its key is written without escapes. */
   readonly tools: List | undefined;
 };
 
-/** So many characters are scanned at once. */
+/** The number of characters that are scanned in one step. */
 const STRIDE = 4 * 1024 * 1024;
-/** A list is parsed in portions of so many values, as a share of what one entry may have. */
+/** The size of a portion, as a share of the values that one entry may have. */
 const PORTION = 1 / 5;
 
 /** Each value takes two characters or more: a shorter body cannot hold too many. */
@@ -153,160 +167,73 @@ export const isSurelySmall = (text: string, { values, values_each, schemas }: Co
   text.length <= 2 * Math.min(values, values_each, schemas);
 
 /**
- * Looks over the text of a body before it is parsed, and throws a Fault where it
- * holds too many values, in steps. What is no JSON is left to the parser.
+ * Scans the text of a long body before it is parsed, in steps, and throws a Fault if it holds too
+ * many values. It stops where the text is not JSON: the parser reports that.
  */
 export function* layOut(text: string, limits: CountLimits): Generator<void, Layout> {
-  const layout = new TextLayout(text, limits);
-  yield* layout.scan();
-  return layout;
-}
+  const parted: List[] = [];
+  let tools: List | undefined;
+  let largest = { key: "", own: 0 };
+  let [values, fields, schemas, scanned] = [1, 0, 0, 0];
 
-const QUOTE = 1;
-const COMMA = 2;
-const OPEN = 3;
-const CLOSE = 4;
-const COLON = 5;
-
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-
-/** By character code, of those that matter outside of texts. */
-const KINDS = new Uint8Array(128);
-for (const [kind, chars] of [
-  [QUOTE, '"'],
-  [COMMA, ","],
-  [OPEN, "[{"],
-  [CLOSE, "]}"],
-  [COLON, ":"],
-] as const)
-  for (const char of chars) KINDS[char.charCodeAt(0)] = kind;
-
-/** A field on its way through the scan. */
-type OpenField = {
-  readonly key: string;
-  /** Whether its key is written without escapes. */
-  readonly isPlain: boolean;
-  /** What was counted before it, before its last entry and before its last portion. */
-  readonly before: number;
-  beforeEntry: number;
-  beforePortion: number;
-  /** If it is a list: where that stands, and its entries so far. */
-  isList: boolean;
-  from: number;
-  end: number;
-  entries: number;
-  readonly cuts: number[];
-};
-
-class TextLayout implements Layout {
-  readonly parted: List[] = [];
-  tools: List | undefined;
-  readonly #text: string;
-  readonly #limits: CountLimits;
-  /** Between two steps: how deep it is, what it has counted, and where the last text stands. */
-  #stand: [depth: number, values: number, quote: number, quoteEnd: number] = [0, 0, 0, 0];
-  #fields = 0;
-  #schemas = 0;
-  /** The field with the most values. */
-  #largest = { key: "", values: 0 };
-  #field = openField("", 0);
-
-  constructor(text: string, limits: CountLimits) {
-    this.#text = text;
-    this.#limits = limits;
-  }
-
-  *scan(): Generator<void, void> {
-    const { length } = this.#text;
-    for (let at = 0; at < length; at = this.#scanFrom(at, at + STRIDE)) if (at > 0) yield;
-    const [, values] = this.#stand;
-    checkCount("values", values, this.#limits, this.#largest.key);
-    checkCount("fields", this.#fields, this.#limits, "");
-  }
-
-  /** Scans a stretch of the text, and a string that begins in it to its end. Gives the place behind. */
-  #scanFrom(from: number, to: number): number {
-    const text = this.#text;
-    const end = Math.min(to, text.length);
-    let [depth, values, quote, quoteEnd] = this.#stand;
-    let at = from;
-    for (; at < end; at++) {
-      const code = text.charCodeAt(at);
-      const kind = code < 128 ? KINDS[code] : 0;
-      if (kind === 0) continue;
-      if (kind === QUOTE) {
-        quote = at;
-        at = quoteEnd = closingQuote(text, at + 1);
-      } else if (kind === COMMA) {
-        values++;
-        if (depth === 2) this.#endEntry(values, at);
-        else if (depth === 1) this.#endField(values);
-      } else if (kind === OPEN) {
-        values++;
-        depth++;
-        if (depth === 2) this.#beginList(values, at);
-      } else if (kind === CLOSE) {
-        if (depth === 2) this.#endList(values, at);
-        else if (depth === 1) this.#endField(values);
-        depth--;
-      } else if (depth === 1) this.#field = openField(text.slice(quote + 1, quoteEnd), values);
+  for (let at = firstKey(text), next = COMMA; next === COMMA; at = skipBlanks(text, at + 1)) {
+    const keyEnd = closingQuote(text, at + 1);
+    const from = skipBlanks(text, skipBlanks(text, keyEnd + 1) + 1);
+    if (text.charCodeAt(at) !== QUOTE || from >= text.length) break;
+    const literal = text.slice(at + 1, keyEnd);
+    const isPlain = !literal.includes("\\");
+    const key = isPlain ? literal : String(jsonOf(`"${literal}"`));
+    let own = 0;
+    let list: List | undefined;
+    if (text.charCodeAt(from) === OPEN_LIST) {
+      const cuts: number[] = [];
+      let [entries, portion] = [0, 0];
+      for (at = from; at === from || text.charCodeAt(at) === COMMA; entries++) {
+        own++;
+        const entry = measure(text, at + 1);
+        at = entry.end;
+        const isLast = text.charCodeAt(at) !== COMMA;
+        const count = entry.values + (isLast ? 0 : 1);
+        if (count > limits.values_each)
+          checkCount("values_each", count, limits, `${key}[${entries}]`);
+        own += entry.values;
+        portion += entry.values + 1;
+        if (!isLast && portion >= PORTION * limits.values_each) {
+          portion = 0;
+          cuts.push(at);
+        }
+        if (at - scanned > STRIDE) {
+          yield;
+          scanned = at;
+        }
+      }
+      if (text.charCodeAt(at) !== CLOSE_LIST) break;
+      list = { key, from, end: at + 1, cuts };
+      if (cuts.length > 0) parted.push(list);
+      checkCount(lists.get(key) ?? "parts", entries, limits, key);
+      at = skipBlanks(text, at + 1);
+    } else {
+      const field = measure(text, from);
+      at = field.end;
+      own = field.values;
+      if (at - scanned > STRIDE) {
+        yield;
+        scanned = at;
+      }
     }
-    this.#stand = [depth, values, quote, quoteEnd];
-    return at;
+    next = text.charCodeAt(at);
+    if (next === COMMA) own++;
+    if (list === undefined) checkCount("values_each", own, limits, key);
+    else if (lists.get(key) === "tools") checkCount("schemas", (schemas += own), limits, key);
+    fields++;
+    values += own;
+    if (own > largest.own) largest = { key, own };
+    if (key === "tools") tools = list !== undefined && isPlain ? list : undefined;
   }
-
-  #beginList(values: number, at: number): void {
-    const field = this.#field;
-    field.isList = this.#text.charCodeAt(at) === OPEN_LIST;
-    field.from = at;
-    field.beforeEntry = field.beforePortion = values;
-  }
-
-  #endEntry(values: number, comma?: number): void {
-    const field = this.#field;
-    if (!field.isList) return;
-    this.#checkEach(values - field.beforeEntry, field.entries);
-    field.entries++;
-    field.beforeEntry = values;
-    if (comma === undefined || values - field.beforePortion < PORTION * this.#limits.values_each)
-      return;
-    field.beforePortion = values;
-    field.cuts.push(comma);
-  }
-
-  #endList(values: number, at: number): void {
-    this.#endEntry(values);
-    this.#field.end = at + 1;
-    // What a brace closes is no list: it is left to the parser as a whole.
-    if (this.#text.charCodeAt(at) !== CLOSE_LIST) this.#field.isList = false;
-  }
-
-  #endField(values: number): void {
-    this.#fields++;
-    const field = this.#field;
-    const { key, isPlain, isList, entries, cuts } = field;
-    const own = values - field.before;
-    if (own > this.#largest.values) this.#largest = { key, values: own };
-    if (key === "tools") this.tools = isList && isPlain ? field : undefined;
-    if (!isList) return this.#checkEach(own);
-    const counted = lists.get(key) ?? "parts";
-    checkCount(counted, entries, this.#limits, key);
-    if (counted === "tools") checkCount("schemas", (this.#schemas += own), this.#limits, key);
-    if (cuts.length > 0) this.parted.push(field);
-  }
-
-  #checkEach(values: number, entry?: number): void {
-    if (values <= this.#limits.values_each) return;
-    const { key } = this.#field;
-    const path = entry === undefined ? key : `${key}[${entry}]`;
-    checkCount("values_each", values, this.#limits, path);
-  }
+  checkCount("values", values, limits, largest.key);
+  checkCount("fields", fields, limits, "");
+  return { parted, tools };
 }
 
-function openField(literal: string, values: number): OpenField {
-  const isPlain = !literal.includes("\\");
-  const key = isPlain ? literal : String(jsonOf(`"${literal}"`));
-  const counts = { before: values, beforeEntry: values, beforePortion: values, entries: 0 };
-  return { key, isPlain, ...counts, isList: false, from: 0, end: 0, cuts: [] };
-}
+/** The offset of the first key of a body, which begins with a brace. */
+const firstKey = (text: string): number => skipBlanks(text, skipBlanks(text, 0) + 1);

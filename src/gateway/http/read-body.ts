@@ -16,7 +16,7 @@ export function withBody(
   const { state, exchange } = context;
   if (exchange.session === undefined) requireJson(exchange.headers);
   const { counts } = state.config.server;
-  if (!isLong(exchange.body)) return then(state.readBody(exchange.body, counts));
+  if (!isLong(exchange.body)) return then(state.bodies.read(exchange.body, counts));
   return onceReady(context, readInSteps(context), then);
 }
 
@@ -30,9 +30,9 @@ export const withAnyBody = (
     : withBody(context, then);
 
 async function readInSteps({ state, exchange, requestId }: RequestContext): Promise<Fields> {
-  const { readBody, steps, clock, watch, config } = state;
+  const { bodies, steps, clock, watch, config } = state;
   const rest = steps.resting(exchange.body.length > VERY_LONG ? SHORT_MS : 0);
-  const reading = readBody.steps(exchange.body, config.server.counts);
+  const reading = bodies.steps(exchange.body, config.server.counts);
   for (;;) {
     await rest();
     const started = clock.now();
