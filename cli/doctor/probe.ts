@@ -5,7 +5,7 @@ import {
   type ClientName,
   type Clock,
   type Decision,
-  folding,
+  AnswerFold,
   listModels,
   modelProfile,
   type ModelRequest,
@@ -178,7 +178,7 @@ async function askModel(asked: Asked): Promise<ProbeAnswer> {
   let isSent = false;
   const asking = once(upstream, profile, () => (isSent = true));
   const adapter = upstreamAdapter(asking, model, { clock, newId });
-  const folded = folding<ClientName>();
+  const folded = new AnswerFold<ClientName>();
   let isAskedOtherwise = false;
   let isWithheld = false;
   const report = ({ action, path }: Decision): void => {

@@ -2,8 +2,8 @@
 
 import {
   builtinDialects,
-  folding,
-  normalizeStream,
+  AnswerFold,
+  StreamNormalizer,
   type TurnEvent,
   type UpstreamName,
 } from "../../src/inspection.ts";
@@ -168,8 +168,8 @@ export const clientOf = (door: Door): Client => table[door];
 export class AnswerReading {
   readonly #client: Client;
   readonly #reader;
-  readonly #normalized = normalizeStream<UpstreamName>();
-  readonly #folded = folding<UpstreamName>();
+  readonly #normalized = new StreamNormalizer<UpstreamName>();
+  readonly #folded = new AnswerFold<UpstreamName>();
   readonly #strict;
   /** Each is listed once, however often it is met. */
   readonly #problems = new Set<string>();

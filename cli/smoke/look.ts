@@ -1,6 +1,6 @@
 /** Asks a running gateway for a burst of calls in every way, for `patchbay smoke`. */
 
-import { sseReader } from "../../src/inspection.ts";
+import { SseReader } from "../../src/inspection.ts";
 import { Fault, fieldsIn, fieldsOf, filledText, listOf, refusal } from "../../src/terminal.ts";
 import { AnswerReading, type AnswerSummary, clients, errorText, figuresInHead } from "./clients.ts";
 import { disagreements, problemsIn } from "./judge.ts";
@@ -113,7 +113,7 @@ async function read(response: Response, { door, stream }: Scene, target: Target)
       return { calls: [], text: "", finish: "", figures: undefined, problems };
     }
   }
-  const sse = sseReader((...frame) => reading.frame(...frame), {
+  const sse = new SseReader((...frame) => reading.frame(...frame), {
     onComment: (text) => reading.comment(text),
   });
   try {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { UpstreamDialect } from "../../src/dialects/dialect.ts";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { isCut, type TurnEvent } from "../../src/turn/event.ts";
 import { JsonScanner } from "../../src/json/scan.ts";
@@ -33,7 +33,7 @@ function read(upstream: UpstreamDialect, pieces: readonly string[], frames: bool
 }
 
 const lawful = (events: readonly Event[], most?: number): Event[] =>
-  runStage(normalizeStream<UpstreamName>(1, undefined, most), events);
+  runStage(new StreamNormalizer<UpstreamName>(1, undefined, most), events);
 
 /** How an answer ended, and how many of its calls a client may run. */
 function ending(events: readonly Event[]): string {

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
@@ -70,7 +70,7 @@ export const codex = (): Campaign => ({
             if (fault.code === "gateway.internal") throw error;
             events.push({ type: "turn-fail", fault });
           }
-          const law = broken(runStage(normalizeStream<UpstreamName>(1), events));
+          const law = broken(runStage(new StreamNormalizer<UpstreamName>(1), events));
           if (law.length > 0) throw new Error(law.join("; "));
         },
       ),

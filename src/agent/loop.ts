@@ -1,6 +1,6 @@
 /** Calls the model and its tools until the model has answered. */
 
-import { folding } from "../stream/fold.ts";
+import { AnswerFold } from "../stream/fold.ts";
 import type { Decision } from "../turn/decision.ts";
 import { addUsage, isCut, type StopReason, type Usage } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
@@ -164,7 +164,7 @@ async function* callModel(
   lowered: Lowered,
 ): AsyncGenerator<AgentEvent, ModelAnswer> {
   const { adapter, signal, decided } = state;
-  const folded = folding<ClientName>();
+  const folded = new AnswerFold<ClientName>();
   const decisions: Decision[] = [];
   const report = (decision: Decision): void => void decisions.push(decision);
   for await (const event of adapter.call(requestOf(state, lowered), { signal, report })) {

@@ -1,13 +1,13 @@
-/** Where a flow of events goes. */
+/** The receiver of a flow of events. */
 export type Sink<T> = {
   each(event: T): void;
-  /** No more is at hand just now: a good moment to write out what has gathered. */
+  /** The source has no more events for now, so collected text can be written out. */
   flush(): void;
-  /** Nothing more comes. Called once, unless the flow was stopped. */
+  /** Called once after the last event, unless the flow was stopped. */
   end(): void;
 };
 
-/** A hand on a running source: a slow reader pauses it, one that leaves stops it. */
+/** Controls a running source: a slow reader pauses it, one that leaves stops it. */
 export type Flow = {
   pause(): void;
   resume(): void;
@@ -15,12 +15,12 @@ export type Flow = {
 };
 
 /**
- * Events on their way. Calling it starts them; nothing reaches the sink before
- * it has returned. A source never throws: failure is its last event.
+ * A source of events. Calling it starts them; nothing reaches the sink before the call has
+ * returned. A source never throws: a failure is its last event.
  */
 export type Source<T> = (sink: Sink<T>) => Flow;
 
-/** A source of events that are all there already. */
+/** A source of a finished list of events. */
 export function sourceOf<T>(events: Iterable<T>): Source<T> {
   return (sink) => {
     const rest = events[Symbol.iterator]();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import { fold, folding } from "./fold.ts";
+import { AnswerFold, fold } from "./fold.ts";
 
 type Event = TurnEvent<ClientName>;
 const choice = 0;
@@ -164,7 +164,7 @@ describe("fold", () => {
   });
 
   it("gives back the item that an event closed, and nothing for the others", () => {
-    const folded = folding<ClientName>();
+    const folded = new AnswerFold<ClientName>();
     expect(folded.each({ type: "text-start", choice })).toBeUndefined();
     expect(folded.each(text("Hi"))).toBeUndefined();
     expect(folded.each({ type: "text-end", choice })).toMatchObject({ type: "message" });

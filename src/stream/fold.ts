@@ -12,8 +12,9 @@ import type {
   Opaque,
   Reasoning,
 } from "../turn/turn.ts";
+import type { Writable } from "../turn/writable.ts";
 
-/** A whole answer: what a finished stream said. */
+/** A whole answer, made of a finished stream. */
 export type Answer<Name extends AnyName> = {
   readonly dialect?: DialectName | undefined;
   readonly id?: string | undefined;
@@ -27,55 +28,41 @@ export type Answer<Name extends AnyName> = {
 export type AnswerChoice<Name extends AnyName> = {
   readonly index: number;
   readonly items: readonly Item<Name>[];
-  /** What was said beside them, piece by piece. */
+  /** Unknown fields beside the items, piece by piece. */
   readonly vendorExtras?: readonly Extra[];
-  /** What was said of the choice beside its message. */
+  /** Unknown fields beside the message. */
   readonly choiceExtra?: Extra | undefined;
   readonly stop: StopReason;
-  /** What else was said of the end. */
+  /** Other fields of the end. */
   readonly ending?: Extra | undefined;
 };
 
-/** A fold in progress. */
-export type Folding<Name extends AnyName> = {
-  /** Takes an event of a lawful stream; gives the item that it closed, if it closed one. */
-  each(event: TurnEvent<Name>): Item<Name> | undefined;
-  /** What a choice has said so far. Its last item may still be growing. */
-  items(choice: number): readonly Item<Name>[];
-  answer(): Answer<Name>;
-};
-
 // Items grow in place until they are closed: a copy per delta would cost more than the delta.
-type Growing<T> = { -readonly [K in keyof T]: T[K] };
 type TextPart = { type: "text"; text: string; annotations?: unknown[]; logprobs?: unknown[] };
-type OpenMessage = Growing<Omit<Message, "parts">> & {
+type OpenMessage = Writable<Omit<Message, "parts">> & {
   readonly parts: (TextPart | { type: "refusal"; text: string })[];
 };
-type OpenReasoning = Growing<Omit<Reasoning, "summary" | "content">> & {
+type OpenReasoning = Writable<Omit<Reasoning, "summary" | "content">> & {
   readonly summary: string[];
   readonly content: string[];
 };
 
-/** An event of one choice. */
-type Said<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly choice: number }>;
-
-/** A whole answer is a finished stream; there is no second code path. */
-export const folding = <Name extends AnyName>(): Folding<Name> => new AnswerFold<Name>();
-
-/** Folds a lawful stream that is all there. */
+/** Folds a lawful stream that has ended. */
 export function fold<Name extends AnyName>(events: Iterable<TurnEvent<Name>>): Answer<Name> {
   const folded = new AnswerFold<Name>();
   for (const event of events) folded.each(event);
   return folded.answer();
 }
 
-class AnswerFold<Name extends AnyName> implements Folding<Name> {
+/** Folds a lawful stream, event by event, into a whole answer. */
+export class AnswerFold<Name extends AnyName> {
   readonly #choices: (ChoiceFold<Name> | undefined)[] = [];
   #start: TurnStart | undefined;
   #usage: Usage | undefined;
   #fault: Fault | undefined;
   #extra: Fields | undefined;
 
+  /** Returns the item that the event closed, if it closed one. */
   each(event: TurnEvent<Name>): Item<Name> | undefined {
     switch (event.type) {
       case "turn-start":
@@ -97,6 +84,7 @@ class AnswerFold<Name extends AnyName> implements Folding<Name> {
     return (this.#choices[event.choice] ??= new ChoiceFold<Name>()).each(event);
   }
 
+  /** The items of a choice so far. The last one may still grow. */
   items(choice: number): readonly Item<Name>[] {
     return this.#choices[choice]?.items ?? [];
   }
@@ -123,11 +111,11 @@ class ChoiceFold<Name extends AnyName> {
   #stop: StopReason = "end";
   #ending: Extra | undefined;
   #message: OpenMessage | undefined;
-  /** True if the next text begins a part of its own. */
+  /** True if the next text begins a new part. */
   #isFresh = true;
   #reasoning: OpenReasoning | undefined;
-  readonly #calls = new Map<number, Growing<Call<Name>>>();
-  readonly #opaque = new Map<number, Growing<Opaque>>();
+  readonly #calls = new Map<number, Writable<Call<Name>>>();
+  readonly #opaque = new Map<number, Writable<Opaque>>();
 
   answer(index: number): AnswerChoice<Name> {
     return {
@@ -140,7 +128,7 @@ class ChoiceFold<Name extends AnyName> {
     };
   }
 
-  each(event: Said<Name>): Item<Name> | undefined {
+  each(event: Extract<TurnEvent<Name>, { readonly choice: number }>): Item<Name> | undefined {
     switch (event.type) {
       case "text-start": {
         const { id, phase } = event;
@@ -188,7 +176,7 @@ class ChoiceFold<Name extends AnyName> {
         this.#reasoning.details = event.details;
         return closed(this.#reasoning, event);
       case "vendor-extra":
-        // Reasoning has all of it with its end.
+        // The end of reasoning brings its fields as a whole.
         if (event.of === "message") (this.#vendorExtras ??= []).push(event.extra);
         if (event.of === "choice")
           this.#extra = {
@@ -248,7 +236,7 @@ class ChoiceFold<Name extends AnyName> {
   #openCall({ call, id, kind, name, namespace, itemId, extra }: CallStart<Name>): undefined {
     const status = "incomplete";
     const said = { id, kind, name, namespace, input: "", itemId, status, extra } as const;
-    const item: Growing<Call<Name>> = { type: "call", ...said };
+    const item: Writable<Call<Name>> = { type: "call", ...said };
     this.#calls.set(call, item);
     this.items.push(item);
   }

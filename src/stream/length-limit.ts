@@ -2,19 +2,19 @@ import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 
-/** What a part of an answer counts beside its characters: an object that is kept, however little is in it. */
+/** Characters that a part of an answer counts in addition, for the object that is kept of it. */
 const PART = 64;
-/** Log probabilities are many times as long as the text that they are of. */
+/** Share of log probabilities: they are many times as long as their text. */
 const LOGPROBS = 1 / 8;
-/** What is told about an item is mostly told again at its end, and pictures on the way are large. */
+/** Share of notes on an item: its end repeats most of them, and their pictures are large. */
 const NOTE = 1 / 4;
 
 /**
- * How many characters an event brings. Doors that repeat the whole answer in their
- * last event keep all of it. What is only passed on counts nothing.
+ * The number of characters that an event adds to an answer. Doors that repeat the whole answer in
+ * their last event keep all of it. Frames, which are only forwarded, count 0.
  */
 export function lengthOf(event: TurnEvent<AnyName>): number {
-  // The commonest first.
+  // The most frequent types come first.
   switch (event.type) {
     case "frame":
       return 0;
@@ -63,17 +63,16 @@ export function lengthOf(event: TurnEvent<AnyName>): number {
 const jsonLength = (value: unknown): number =>
   value === undefined ? 0 : JSON.stringify(value).length;
 
-/** An answer has more characters than one may have. */
 export const answerTooLong = (limit: number): Fault =>
   new Fault(
     "upstream.too_long",
     `The answer is longer than ${limit} characters and was ended there; ask for less, or raise \`server.answer_limit\`.`,
   );
 
-/** Characters of an answer that a reader may hold back. Nobody else counts them: they are no events yet. */
+/** Characters of an answer that a reader may hold back: only the reader counts them, before they become events. */
 const LONGEST_HELD = 16 * 1024 * 1024;
 
-/** Throws a Fault where a reader holds back too much. */
+/** Throws a Fault if a reader holds back too much. */
 export function checkHeld(length: number): void {
   if (length > LONGEST_HELD) throw answerTooLong(LONGEST_HELD);
 }

@@ -4,7 +4,7 @@ import { broken } from "../../test/support/stream-grammar.ts";
 import type { VendorExtra, StopReason, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../turn/names.ts";
-import { normalizeStream } from "./normalize.ts";
+import { StreamNormalizer } from "./normalize.ts";
 import { runStage } from "./stage.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -58,7 +58,7 @@ const extra = { dialect: "chat", fields: { odd: 1 } } as const;
 const start: Event = { type: "turn-start" };
 
 const run = (events: readonly Event[], asked?: number): Event[] =>
-  runStage(normalizeStream<UpstreamName>(asked), events);
+  runStage(new StreamNormalizer<UpstreamName>(asked), events);
 
 /** Events in a line each, as short as can be told apart. */
 const brief = (events: readonly Event[]): string[] =>
@@ -401,7 +401,7 @@ describe("blocks", () => {
 
   describe("a choice that a rule behind has stopped", () => {
     const stopped = (of: number, asked = 2) =>
-      normalizeStream<UpstreamName>(asked, (one) => one === of);
+      new StreamNormalizer<UpstreamName>(asked, (one) => one === of);
 
     it("has no end to wait for, and its end is not ours to tell", () => {
       const said = runStage(stopped(1), [start, text("a"), text("b", 1), stop("length")]);

@@ -10,33 +10,24 @@ import {
 import { Fault } from "../turn/fault.ts";
 import type { AnyName } from "../turn/names.ts";
 import type { Extra } from "../turn/turn.ts";
-import type { Emit, Stage } from "./stage.ts";
+import type { Emit, EventStage } from "./stage.ts";
 
 /** An event about a call or an item of a choice. */
 type OfCall<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly call: number }>;
 type OfItem<Name extends AnyName> = Extract<TurnEvent<Name>, { readonly item: number }>;
 
-/** What was cut off: nothing, what was being written, or all that is open. */
+/** The open parts that are cut off: none, the one that was written last, or all. */
 type Cut = "none" | "last" | "all";
 
 type Block = "text" | "reasoning";
 
 /**
- * Makes the events of a reader lawful, so that writers need no checks: opens
- * and closes blocks, holds each choice's end back until the stream is over
- * (text and counts may follow a finish), and lets nothing pass a failure. A
- * stream that ends before its choices did becomes a failure. `asked` is how
- * many choices the client wants; events of choices beyond `most` are left out. `isStopped`
- * is true for choices that a later rule has stopped, which tells their end: once no other
- * choice is open, nothing more is needed.
+ * Makes the events of a reader lawful, so that writers need no checks: it opens and closes blocks,
+ * holds the end of each choice back until the stream has ended (text and counts may follow a
+ * finish), and lets nothing follow a failure. A stream that ends before its choices becomes a
+ * failure.
  */
-export const normalizeStream = <Name extends AnyName>(
-  asked = 1,
-  isStopped?: (choice: number) => boolean,
-  most = Infinity,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StreamNormalizer<Name>(asked, isStopped, most);
-
-class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+export class StreamNormalizer<Name extends AnyName> implements EventStage<Name> {
   readonly #asked: number;
   readonly #isStopped: ((choice: number) => boolean) | undefined;
   readonly #most: number;
@@ -44,7 +35,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
   #last: Choice<Name> | undefined;
   #started = false;
   #failed = false;
-  /** How many choices have ended. */
+  /** The number of choices that have ended. */
   #ended = 0;
   /** The choices that ended since the last frame. */
   #stops: number[] = [];
@@ -53,7 +44,12 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
   /** Left out if no rule can stop a choice: then only the source ends the stream. */
   readonly done?: () => boolean;
 
-  constructor(asked: number, isStopped: ((choice: number) => boolean) | undefined, most: number) {
+  /**
+   * `asked`: the number of choices that the client wants. Events of choices beyond `most` are left
+   * out. `isStopped` is true for choices that a later rule has stopped, and whose end it emits:
+   * once no other choice is open, nothing more is needed.
+   */
+  constructor(asked = 1, isStopped?: (choice: number) => boolean, most = Infinity) {
     this.#asked = asked;
     this.#isStopped = isStopped;
     this.#most = most;
@@ -91,7 +87,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
       default: {
         const { choice: index } = event;
         const choice = this.#last?.index === index ? this.#last : this.#choice(index);
-        choice?.say(event, emit);
+        choice?.each(event, emit);
       }
     }
   }
@@ -100,7 +96,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
     if (this.#failed) return;
     const { size } = this.#choices;
     if (size === 0) return this.#fail(empty(), emit);
-    // An answer with fewer choices than were asked for still ends those it has, also one that was stopped.
+    // If an answer has fewer choices than were asked for, those that it has still end.
     const isShort = size < this.#asked && this.#ended < size;
     if (isShort || (this.#ended < size && !this.#isOver())) return this.#fail(cutOff(), emit);
     for (const choice of this.#choices.values()) choice.end(emit);
@@ -123,9 +119,8 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
   }
 
   /**
-   * An answer whose choices have all ended is complete. But an upstream that reports a
-   * failure then has not ended it well: its end has not been emitted yet, unless a rule
-   * told one before.
+   * An answer whose choices have all ended is complete. A failure that the upstream reports
+   * afterwards still counts, because the ends have not been emitted, except those by a rule.
    */
   #spoils(fault: Fault): boolean {
     const { size } = this.#choices;
@@ -139,7 +134,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
       this.#ended++;
       this.#stops.push(index);
     }
-    // Upstreams may say it twice; being cut off is not taken back.
+    // Some upstreams send two ends; one that cut the choice off is final.
     if (choice.stop !== undefined && isCut(choice.stop)) return;
     choice.stop = stop;
     choice.ending = extra ?? choice.ending;
@@ -156,7 +151,7 @@ class StreamNormalizer<Name extends AnyName> implements Stage<TurnEvent<Name>, T
 class Choice<Name extends AnyName> {
   readonly index: number;
   stop: StopReason | undefined;
-  /** What else the upstream said of its end. */
+  /** Other fields of the upstream's end. */
   ending: Extra | undefined;
   #open: Block | undefined;
   /** Every call begun so far. */
@@ -165,14 +160,14 @@ class Choice<Name extends AnyName> {
   #hasCutCall = false;
   /** Every item begun so far, as it was begun; undefined once it is closed. */
   readonly #items = new Map<number, ItemStart | ItemEnd | undefined>();
-  /** The call last written to, unless anything else was since. */
+  /** The call that was written last; undefined if another part was. */
   #current: number | undefined;
 
   constructor(index: number) {
     this.index = index;
   }
 
-  say(
+  each(
     event: Exclude<Extract<TurnEvent<Name>, { readonly choice: number }>, TurnEnd>,
     emit: Emit<TurnEvent<Name>>,
   ): void {
@@ -180,11 +175,11 @@ class Choice<Name extends AnyName> {
       case "call-start":
       case "call-delta":
       case "call-end":
-        return this.#sayCall(event, emit);
+        return this.#call(event, emit);
       case "item-start":
       case "item-note":
       case "item-end":
-        return this.#sayItem(event, emit);
+        return this.#item(event, emit);
       case "text-start":
       case "reasoning-start":
         this.#close(true, emit);
@@ -215,7 +210,7 @@ class Choice<Name extends AnyName> {
         this.#open = undefined;
         break;
       case "reasoning-end":
-        // Sealed reasoning may come without a word that can be read.
+        // Sealed reasoning may come without readable text.
         if (event.encrypted !== undefined || event.details !== undefined)
           this.#begin("reasoning", emit);
         if (this.#open !== "reasoning") return;
@@ -227,7 +222,7 @@ class Choice<Name extends AnyName> {
     emit(event);
   }
 
-  #sayCall(event: OfCall<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #call(event: OfCall<Name>, emit: Emit<TurnEvent<Name>>): void {
     const call = this.#calls.get(event.call);
     if (event.type === "call-start") {
       if (call !== undefined) return;
@@ -244,7 +239,7 @@ class Choice<Name extends AnyName> {
     emit(event);
   }
 
-  #sayItem(event: OfItem<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #item(event: OfItem<Name>, emit: Emit<TurnEvent<Name>>): void {
     const { item, raw, dialect } = event;
     if (event.type !== "item-note" && !this.#items.has(item)) {
       this.#close(true, emit);
@@ -280,7 +275,7 @@ class Choice<Name extends AnyName> {
     if (state?.open !== true) return;
     state.open = false;
     this.#hasCutCall ||= !complete;
-    // A function called with nothing, or with blanks, has no arguments: readers parse what they get.
+    // Readers parse the arguments of a function, so blank ones become an empty object.
     if (complete && state.empty && state.kind === "function")
       emit({ type: "call-delta", choice: this.index, call, text: "{}" });
     emit({ type: "call-end", choice: this.index, call, complete });
@@ -303,9 +298,8 @@ class Choice<Name extends AnyName> {
   end(emit: Emit<TurnEvent<Name>>): void {
     if (this.stop === undefined) return;
     let { stop } = this;
-    // Providers disagree on what they call a stop for calls; whether calls were made is a fact.
-    // Clients run the calls of an answer that ends with them, so one in which a call is
-    // incomplete has been cut, whatever its upstream says.
+    // Providers disagree on the stop reason of an answer with calls, so the calls decide. Clients
+    // run the calls of an answer that ends with `calls`, so one with an incomplete call was cut.
     const wasCut = isCut(stop);
     if (!wasCut && this.#hasCutCall) stop = "length";
     else if (!wasCut) stop = this.#calls.size > 0 ? "calls" : "end";

@@ -1,29 +1,23 @@
 import type { TurnEvent } from "../turn/event.ts";
 import type { AnyName } from "../turn/names.ts";
-import { earliest, wake, type Stage } from "./stage.ts";
+import { earliestDue, wake, type EventStage } from "./stage.ts";
 
-export type PerChoice<Name extends AnyName> = Stage<TurnEvent<Name>, TurnEvent<Name>> & {
-  /** Whether one choice needs nothing more. */
+export type PerChoice<Name extends AnyName> = EventStage<Name> & {
+  /** True if one choice needs nothing more. */
   readonly isDone: (choice: number) => boolean;
 };
 
 /**
- * Gives every choice of a turn a stage of its own, so that a rule about calls
- * or text never counts across choices. Events of the whole turn go by
- * untouched; a failure every stage hears of, to close what it holds open, and
- * nothing follows it. `asked` is how many choices the client wants: one that has
- * not begun is not done either. Once all are done no failure spoils them.
+ * Gives each choice of a turn its own stage, so that a rule about calls or text never counts
+ * across choices. Events of the whole turn pass unchanged. Every stage receives a failure, to
+ * close its open blocks, and nothing follows it. `asked` is the number of choices that the client
+ * wants: one that has not begun is not done either. Once all are done, a failure is ignored.
  */
 export function perChoice<Name extends AnyName>(
-  make: () => Stage<TurnEvent<Name>, TurnEvent<Name>>,
+  make: () => EventStage<Name>,
   asked = 1,
 ): PerChoice<Name> {
-  const stages = new Map<number, Stage<TurnEvent<Name>, TurnEvent<Name>>>();
-  const stageOf = (choice: number): Stage<TurnEvent<Name>, TurnEvent<Name>> => {
-    let stage = stages.get(choice);
-    if (stage === undefined) stages.set(choice, (stage = make()));
-    return stage;
-  };
+  const stages = new Map<number, EventStage<Name>>();
   const isDone = (choice: number): boolean => stages.get(choice)?.done?.() === true;
   const areDone = (): boolean => {
     if (stages.size < asked) return false;
@@ -32,13 +26,17 @@ export function perChoice<Name extends AnyName>(
   };
   return {
     each(event, emit) {
-      if ("choice" in event) return stageOf(event.choice).each(event, emit);
+      if ("choice" in event) {
+        let stage = stages.get(event.choice);
+        if (stage === undefined) stages.set(event.choice, (stage = make()));
+        return stage.each(event, emit);
+      }
       if (event.type === "turn-fail") {
         if (areDone()) return;
-        const say = (said: TurnEvent<Name>): void => {
-          if (said !== event) emit(said);
+        const emitOther = (other: TurnEvent<Name>): void => {
+          if (other !== event) emit(other);
         };
-        for (const stage of stages.values()) stage.each(event, say);
+        for (const stage of stages.values()) stage.each(event, emitOther);
         stages.clear();
       }
       emit(event);
@@ -46,11 +44,7 @@ export function perChoice<Name extends AnyName>(
     end(emit) {
       for (const stage of stages.values()) stage.end?.(emit);
     },
-    due() {
-      let due: number | undefined;
-      for (const stage of stages.values()) due = earliest(due, stage.due?.());
-      return due;
-    },
+    due: () => earliestDue(stages.values()),
     lapse(moment, emit) {
       for (const stage of stages.values()) wake(stage, moment, emit);
     },

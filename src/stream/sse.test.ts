@@ -2,20 +2,20 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { growth, LINEAR } from "../../test/support/growth.ts";
 import { Fault } from "../turn/fault.ts";
-import { sseComment, sseDone, sseFrame, sseReader } from "./sse.ts";
+import { sseComment, sseDone, sseFrame, SseReader } from "./sse.ts";
 
 type Read = [data: string, name: string | undefined, partial: boolean];
 
 const read = (slices: readonly string[], longest?: number): Read[] => {
   const frames: Read[] = [];
-  const reader = sseReader((...frame) => void frames.push(frame), { longest });
+  const reader = new SseReader((...frame) => void frames.push(frame), { longest });
   for (const slice of slices) reader.feed(slice);
   reader.end();
   return frames;
 };
 const whole = (data: string, name?: string): Read => [data, name, false];
 
-describe("sseReader", () => {
+describe("SseReader", () => {
   it.each(["\n", "\r\n", "\r"])("reads frames with line end %j", (end) => {
     const text = ["event: x", "data: a", "", "data:b", "data: ", "data:  c", "", ""].join(end);
     expect(read([text])).toEqual([whole("a", "x"), whole("b\n\n c")]);
@@ -28,7 +28,7 @@ describe("sseReader", () => {
 
   it("hands comments to whoever wants them, in their order", () => {
     const heard: string[] = [];
-    const reader = sseReader((data) => void heard.push(data), {
+    const reader = new SseReader((data) => void heard.push(data), {
       onComment: (comment) => void heard.push(`: ${comment}`),
     });
     reader.feed("data: a\n\n: one\n\nda");
@@ -62,7 +62,7 @@ describe("sseReader", () => {
   });
 
   it("can be ended after it has refused", () => {
-    const reader = sseReader(() => {}, { longest: 5 });
+    const reader = new SseReader(() => {}, { longest: 5 });
     expect(() => reader.feed("data: 123456")).toThrow(Fault);
     expect(() => reader.end()).not.toThrow();
   });

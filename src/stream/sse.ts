@@ -1,16 +1,10 @@
 import { createParser } from "eventsource-parser";
 import { Fault } from "../turn/fault.ts";
 
-/** Takes one frame. `partial`: the connection closed before the frame was over. */
-export type OnFrame = (data: string, name: string | undefined, partial: boolean) => void;
+/** Takes one frame. `partial`: the connection closed before the frame was complete. */
+type OnFrame = (data: string, name: string | undefined, partial: boolean) => void;
 
-export type SseReader = {
-  feed(text: string): void;
-  /** The connection closed: hands over what was still open, as a partial frame. */
-  end(): void;
-};
-
-export type SseOptions = {
+type SseOptions = {
   /** Characters of a frame that arrives in several pieces. */
   readonly longest?: number | undefined;
   readonly onComment?: ((text: string) => void) | undefined;
@@ -21,16 +15,13 @@ export type SseOptions = {
 const LONGEST = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 
-/** Splits text into SSE frames, with any line ends, comments and slices. */
-export const sseReader = (onFrame: OnFrame, options: SseOptions = {}): SseReader =>
-  new FrameReader(onFrame, options);
-
 /**
- * Cuts frames of one data line out of the text at once. The parser, made when it is needed, reads
- * all others: those behind a byte order mark, those of several lines, those that a slice cuts in
- * two, and everything after the first carriage return.
+ * Splits text, which may arrive in any pieces, into SSE frames. It cuts frames of one data line out
+ * of the text at once. The parser, made when it is needed, reads all others: those after a byte
+ * order mark, those of several lines, those that a piece cuts in two, and everything after the
+ * first carriage return.
  */
-class FrameReader implements SseReader {
+export class SseReader {
   readonly #onFrame: OnFrame;
   readonly #options: SseOptions;
   #parser: { feed(text: string): void } | undefined;
@@ -43,7 +34,7 @@ class FrameReader implements SseReader {
   #isBroken = false;
   #hasCut = false;
 
-  constructor(onFrame: OnFrame, options: SseOptions) {
+  constructor(onFrame: OnFrame, options: SseOptions = {}) {
     this.#onFrame = onFrame;
     this.#options = options;
   }
@@ -56,6 +47,7 @@ class FrameReader implements SseReader {
     }
   }
 
+  /** The connection closed: emits the open frame as a partial one. */
   end(): void {
     this.#isPartial = true;
     if (!this.#isBroken) this.#parser?.feed("\n\n");
@@ -80,7 +72,7 @@ class FrameReader implements SseReader {
     return end + 2;
   }
 
-  /** Feeds the parser up to the next blank line; returns what follows that. */
+  /** Feeds the parser up to the next blank line; returns where the text after it begins. */
   #parse(text: string, at: number): number {
     const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
     const blank = isBlank ? at - 1 : text.indexOf("\n\n", at);
@@ -113,13 +105,13 @@ class FrameReader implements SseReader {
         );
       },
     });
-    // A mark counts at the beginning of the stream alone, and the parser looks for one in its first text.
+    // A byte order mark counts only at the start of the stream, and the parser looks for one in its first text.
     if (this.#hasCut) parser.feed("\n");
     return parser;
   }
 }
 
-/** JSON as we write it has no line breaks; what an upstream sent may have. */
+/** The JSON of this gateway has no line breaks; the JSON of an upstream may have. */
 export function sseFrame(data: string, name?: string): string {
   const lines = data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data;
   return name === undefined ? `data: ${lines}\n\n` : `event: ${name}\ndata: ${lines}\n\n`;

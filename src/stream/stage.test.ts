@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { chain, earliest, runStage, StageLine, type Stage } from "./stage.ts";
+import { chain, earliestDue, runStage, StageLine, type Stage } from "./stage.ts";
 
-const double: Stage<number, number> = {
+const double: Stage<string, string> = {
   each(event, emit) {
     emit(event);
     emit(event);
   },
-  end: (emit) => emit(0),
+  end: (emit) => emit("0"),
 };
-const shout: Stage<number, string> = {
+const shout: Stage<string, string> = {
   each: (event, emit) => emit(`${event}!`),
   end: (emit) => emit("end"),
 };
@@ -32,22 +32,23 @@ const lapsed = (stage: Stage<string, string>, moment: number): string[] => {
 
 describe("chain", () => {
   it("hands what one stage says to the next, to the last word", () => {
-    expect(runStage(chain(double, shout), [1, 2])).toEqual(["1!", "1!", "2!", "2!", "0!", "end"]);
+    const stage = chain([double, shout]);
+    expect(runStage(stage, ["1", "2"])).toEqual(["1!", "1!", "2!", "2!", "0!", "end"]);
   });
 
   it("is the same however it is grouped", () => {
-    const left = chain(chain(double, double), shout);
-    const right = chain(double, chain(double, shout));
-    expect(runStage(left, [7])).toEqual(runStage(right, [7]));
+    const left = chain([chain([double, double]), shout]);
+    const right = chain([double, chain([double, shout])]);
+    expect(runStage(left, ["7"])).toEqual(runStage(right, ["7"]));
   });
 
   it("is due when the first of its stages is", () => {
-    expect(chain(waiting(300), waiting(100)).due?.()).toBe(100);
-    expect(chain(double, shout).due?.()).toBeUndefined();
+    expect(chain([waiting(300), waiting(100)]).due?.()).toBe(100);
+    expect(chain([double, shout]).due?.()).toBeUndefined();
   });
 
   it("wakes only the stage whose moment has come", () => {
-    const stage = chain(waiting(300), waiting(100));
+    const stage = chain([waiting(300), waiting(100)]);
     expect(lapsed(stage, 100)).toEqual(["100 woken at 100"]);
     expect(stage.due?.()).toBe(300);
     expect(lapsed(stage, 300)).toEqual(["300 woken at 300"]);
@@ -56,14 +57,14 @@ describe("chain", () => {
 
   it("hands on what a stage says when it is woken", () => {
     const louder: Stage<string, string> = { each: (event, emit) => emit(`${event}!`) };
-    expect(lapsed(chain(waiting(1), louder), 1)).toEqual(["1 woken at 1!"]);
+    expect(lapsed(chain([waiting(1), louder]), 1)).toEqual(["1 woken at 1!"]);
   });
 
   it("is done as soon as one of its stages is", () => {
-    const done: Stage<number, number> = { each: (event, emit) => emit(event), done: () => true };
-    expect(chain(done, shout).done?.()).toBe(true);
-    expect(chain(double, done).done?.()).toBe(true);
-    expect(chain(double, shout).done?.()).toBe(false);
+    const done: Stage<string, string> = { each: (event, emit) => emit(event), done: () => true };
+    expect(chain([done, shout]).done?.()).toBe(true);
+    expect(chain([double, done]).done?.()).toBe(true);
+    expect(chain([double, shout]).done?.()).toBe(false);
   });
 });
 
@@ -105,11 +106,12 @@ describe("a line of stages", () => {
   });
 });
 
-describe("earliest", () => {
+describe("the earliest moment", () => {
+  const at = (due: number | undefined) => ({ due: () => due });
   it("takes no moment for later than any", () => {
-    expect(earliest(undefined, undefined)).toBeUndefined();
-    expect(earliest(undefined, 2)).toBe(2);
-    expect(earliest(1, undefined)).toBe(1);
-    expect(earliest(3, 2)).toBe(2);
+    expect(earliestDue([at(undefined), {}])).toBeUndefined();
+    expect(earliestDue([at(undefined), at(2)])).toBe(2);
+    expect(earliestDue([at(1), at(undefined)])).toBe(1);
+    expect(earliestDue([at(3), at(2)])).toBe(2);
   });
 });

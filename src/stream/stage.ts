@@ -1,48 +1,30 @@
+import type { TurnEvent } from "../turn/event.ts";
+import type { AnyName } from "../turn/names.ts";
+
 export type Emit<Out> = (event: Out) => void;
 
 /**
- * One step in the life of an event: in goes one, out come none, one or many.
- * A stage is made per turn, keeps its own few variables and never waits. A
- * stage that cares about silence names a moment in `due`; the pump wakes it
- * then. What comes out is handed to `emit` rather than returned, so that a
- * stage with nothing to change costs a call and no allocation.
+ * One step on the way of events: for each event that it takes it emits none, one or several. A
+ * stage is made per turn, has a few variables and never waits. If a rule depends on silence, `due`
+ * names a moment, and the owner of the stage calls `lapse` then. A stage calls `emit` in place of
+ * returning events, so that a stage with nothing to change costs one call and no allocation.
  */
 export type Stage<In, Out> = {
   each(event: In, emit: Emit<Out>): void;
-  /** Nothing more comes. */
+  /** Called after the last event. */
   end?(emit: Emit<Out>): void;
   due?(): number | undefined;
-  /** The moment named in `due` has come. */
+  /** Called at the moment that `due` has named. */
   lapse?(moment: number, emit: Emit<Out>): void;
   /**
-   * True once the stage needs nothing more: the source is stopped, and the
-   * stage ended. What the source had at hand already may still come before.
+   * True once the stage needs nothing more: the source is stopped, and the stage ended. Events
+   * that the source had already read may still come before.
    */
   done?(): boolean;
 };
 
-export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
-  let out: Emit<C>;
-  const hand: Emit<B> = (event) => second.each(event, out);
-  return {
-    each(event, emit) {
-      out = emit;
-      first.each(event, hand);
-    },
-    end(emit) {
-      out = emit;
-      first.end?.(hand);
-      second.end?.(emit);
-    },
-    due: () => earliest(first.due?.(), second.due?.()),
-    lapse(moment, emit) {
-      out = emit;
-      wake(first, moment, hand);
-      wake(second, moment, emit);
-    },
-    done: () => (first.done?.() ?? false) || (second.done?.() ?? false),
-  };
-}
+/** A stage between events of one kind of names. */
+export type EventStage<Name extends AnyName> = Stage<TurnEvent<Name>, TurnEvent<Name>>;
 
 /**
  * Stages that an event passes one after the other. Each stage has its own emitter, made once,
@@ -79,15 +61,13 @@ export class StageLine<Event> {
   }
 
   due(): number | undefined {
-    let due: number | undefined;
-    for (const stage of this.#stages) if (stage.due !== undefined) due = earliest(due, stage.due());
-    return due;
+    return earliestDue(this.#stages);
   }
 
   lapse(moment: number): void {
     for (const [at, stage] of this.#stages.entries()) {
       const emit = this.#emits[at];
-      if (stage.due !== undefined && emit !== undefined) wake(stage, moment, emit);
+      if (emit !== undefined) wake(stage, moment, emit);
     }
   }
 
@@ -97,16 +77,47 @@ export class StageLine<Event> {
   }
 }
 
-export const earliest = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : b === undefined ? a : Math.min(a, b);
+/** A line of stages as one stage. */
+export function chain<Event>(stages: readonly Stage<Event, Event>[]): Stage<Event, Event> {
+  let out: Emit<Event>;
+  const line = new StageLine<Event>(stages, (event) => out(event));
+  return {
+    each(event, emit) {
+      out = emit;
+      line.each(event);
+    },
+    end(emit) {
+      out = emit;
+      line.end();
+    },
+    due: () => line.due(),
+    lapse(moment, emit) {
+      out = emit;
+      line.lapse(moment);
+    },
+    done: () => line.done(),
+  };
+}
 
-/** Lapses a stage if the moment is its own: of stages that wait together, one is woken first. */
+/** The first moment that any of the stages waits for. */
+export function earliestDue(
+  stages: Iterable<Pick<Stage<never, never>, "due">>,
+): number | undefined {
+  let earliest: number | undefined;
+  for (const stage of stages) {
+    const due = stage.due?.();
+    if (due !== undefined && (earliest === undefined || due < earliest)) earliest = due;
+  }
+  return earliest;
+}
+
+/** Calls `lapse` if the moment that the stage waits for has come: stages of a line wait for different moments. */
 export function wake<In, Out>(stage: Stage<In, Out>, moment: number, emit: Emit<Out>): void {
   const due = stage.due?.();
   if (due !== undefined && due <= moment) stage.lapse?.(moment, emit);
 }
 
-/** Runs a stage over events that are all there, as tests and whole bodies do. */
+/** Runs a stage over a finished list of events. */
 export function runStage<In, Out>(stage: Stage<In, Out>, events: Iterable<In>): Out[] {
   const emitted: Out[] = [];
   const emit = (event: Out): void => void emitted.push(event);

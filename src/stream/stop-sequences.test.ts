@@ -3,7 +3,7 @@ import { array, assert, constantFrom, property, string } from "fast-check";
 import type { TurnEvent } from "../turn/event.ts";
 import type { ClientName } from "../turn/names.ts";
 import { runStage } from "./stage.ts";
-import { stopSequences } from "./stop-sequences.ts";
+import { StopSequences } from "./stop-sequences.ts";
 
 type Event = TurnEvent<ClientName>;
 
@@ -13,7 +13,7 @@ const end: Event = { type: "turn-end", choice, stop: "end" };
 const ending = (sequence: string) => ({ dialect: "chat" as const, fields: { sequence } });
 
 const run = (sequences: readonly string[], events: readonly Event[]): Event[] =>
-  runStage(stopSequences<ClientName>({ sequences: () => sequences, ending }), events);
+  runStage(new StopSequences({ sequences: () => sequences, ending }), events);
 const textOf = (events: readonly Event[]): string =>
   events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
 
@@ -33,7 +33,7 @@ describe("stop sequences", () => {
   });
 
   it("stop the upstream once one is found", () => {
-    const stage = stopSequences<ClientName>({ sequences: () => ["."], ending });
+    const stage = new StopSequences({ sequences: () => ["."], ending });
     stage.each(delta("Yes"), () => {});
     expect(stage.done?.()).toBe(false);
     stage.each(delta("."), () => {});

@@ -1,31 +1,29 @@
-import type { TurnEvent } from "../turn/event.ts";
-import type { AnyName } from "../turn/names.ts";
+import type { TextDelta, TurnEvent } from "../turn/event.ts";
+import type { ClientName } from "../turn/names.ts";
 import type { Extra } from "../turn/turn.ts";
-import type { Emit, Stage } from "./stage.ts";
+import type { Emit, EventStage } from "./stage.ts";
 
-export type StopSequenceOptions = {
-  /** Asked at the first text: none where the upstream sees to them itself. */
+type Event = TurnEvent<ClientName>;
+
+type StopSequenceOptions = {
+  /** Called at the first text; empty if the upstream itself stops at them. */
   sequences(): readonly string[];
-  /** What is said of an end at one of them. */
+  /** Fields of an end at a sequence. */
   ending(sequence: string): Extra | undefined;
 };
 
 /**
- * Ends one choice before the first of some texts, as upstreams do that have such
- * a parameter. What may be the beginning of one waits until it is known whether
- * it is. The stage is done when it has cut the choice, which stops the upstream.
+ * Ends one choice before the first of some sequences, as upstreams do that have such a parameter.
+ * Text that may begin one is held until it is complete or differs. The stage is done when it has
+ * cut the choice, which stops the upstream.
  */
-export const stopSequences = <Name extends AnyName>(
-  options: StopSequenceOptions,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StopSequences<Name>(options);
-
-class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+export class StopSequences implements EventStage<ClientName> {
   readonly #options: StopSequenceOptions;
   #matchers: readonly Matcher[] | undefined;
   #choice = 0;
-  /** The end of the text so far that one of the sequences begins with. */
+  /** The end of the text so far, if a sequence begins with it. */
   #held = "";
-  /** How many calls it has made. */
+  /** The number of complete calls. */
   #calls = 0;
   #found: string | undefined;
   #hasEnded = false;
@@ -34,17 +32,17 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     this.#options = options;
   }
 
-  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+  each(event: Event, emit: Emit<Event>): void {
     if (event.type === "turn-end" || event.type === "turn-fail") return this.#end(event, emit);
     if (this.#found !== undefined) return;
-    if (event.type === "text-delta") return this.#say(event, emit);
-    // A choice goes on where it is: only what follows without anything between is one text.
+    if (event.type === "text-delta") return this.#addText(event, emit);
+    // Text before and after any other event is not one text.
     if (event.type !== "text-note") this.#release(emit);
     if (event.type === "call-end") this.#calls++;
     emit(event);
   }
 
-  end(emit: Emit<TurnEvent<Name>>): void {
+  end(emit: Emit<Event>): void {
     if (this.#found === undefined || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#emitEnd(this.#found, emit);
@@ -54,7 +52,7 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     return this.#found !== undefined;
   }
 
-  #say(event: TurnEvent<Name> & { type: "text-delta" }, emit: Emit<TurnEvent<Name>>): void {
+  #addText(event: TextDelta, emit: Emit<Event>): void {
     this.#choice = event.choice;
     const matchers = (this.#matchers ??= this.#options.sequences().map((one) => new Matcher(one)));
     if (matchers.length === 0) return emit(event);
@@ -70,7 +68,7 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     if (said !== "" || event.logprobs !== undefined) emit({ ...event, text: said });
   }
 
-  #cut(text: string, sequence: string, emit: Emit<TurnEvent<Name>>): void {
+  #cut(text: string, sequence: string, emit: Emit<Event>): void {
     this.#found = sequence;
     this.#held = "";
     const said = text.slice(0, text.length - sequence.length);
@@ -79,7 +77,7 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     emit({ type: "text-end", choice });
   }
 
-  #end(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #end(event: Event, emit: Emit<Event>): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     if (this.#found !== undefined) return this.#emitEnd(this.#found, emit);
@@ -87,15 +85,15 @@ class StopSequences<Name extends AnyName> implements Stage<TurnEvent<Name>, Turn
     emit(event);
   }
 
-  /** Calls that were made before it are still to be answered. */
-  #emitEnd(sequence: string, emit: Emit<TurnEvent<Name>>): void {
+  /** If the choice has made calls, the client has to answer them. */
+  #emitEnd(sequence: string, emit: Emit<Event>): void {
     const choice = this.#choice;
     if (this.#calls > 0) return emit({ type: "turn-end", choice, stop: "calls" });
     const extra = this.#options.ending(sequence);
     emit({ type: "turn-end", choice, stop: "end", ...(extra !== undefined && { extra }) });
   }
 
-  #release(emit: Emit<TurnEvent<Name>>): void {
+  #release(emit: Emit<Event>): void {
     if (this.#held !== "") emit({ type: "text-delta", choice: this.#choice, text: this.#held });
     this.#held = "";
     for (const matcher of this.#matchers ?? []) matcher.matched = 0;
@@ -111,12 +109,12 @@ function advance(matchers: readonly Matcher[], code: number): string | undefined
   return found;
 }
 
-/** Looks for one text by the method of Knuth, Morris and Pratt: every character is looked at once. */
+/** Searches for one text by the method of Knuth, Morris and Pratt, which reads every character once. */
 class Matcher {
   readonly sequence: string;
-  /** How much of the sequence the text ends with. */
+  /** Length of the beginning of the sequence that the text ends with. */
   matched = 0;
-  /** By length of a beginning: that of the longest shorter one which it ends with. */
+  /** By length of a beginning of the sequence: length of the longest shorter one that it ends with. */
   readonly #shorter: readonly number[];
 
   constructor(sequence: string) {

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { Frame, TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import { normalizeStream } from "./normalize.ts";
+import { StreamNormalizer } from "./normalize.ts";
 import { sseDone, sseFrame } from "./sse.ts";
-import { chain, runStage } from "./stage.ts";
-import { straight, type EventWriter } from "./straight.ts";
+import { runStage } from "./stage.ts";
+import { StraightLane, type EventWriter } from "./straight.ts";
 
 type Event = TurnEvent<ClientName>;
 
@@ -48,8 +48,8 @@ const done = raw("[DONE]", { ends: "done" });
 
 const run = (events: readonly Event[], usageWanted = true): string[] =>
   runStage(
-    chain(normalizeStream<ClientName>(), straight(toyWriter(usageWanted), { usageWanted })),
-    events,
+    new StraightLane(toyWriter(usageWanted), { usageWanted }),
+    runStage(new StreamNormalizer<ClientName>(), events),
   )
     .join("")
     .split("\n\n")

@@ -4,18 +4,17 @@ import { sseDone, sseFrame } from "./sse.ts";
 import type { Emit, Stage } from "./stage.ts";
 
 /**
- * Turns events into the text of a client's stream. The end of a choice is said
- * at its `turn-end`; what follows the last of them, such as counts and the
- * sentinel, in `end`.
+ * Turns events into the text of a client's stream. It writes the end of a choice at its
+ * `turn-end`; `end` writes the text after the last of them, such as counts and the sentinel.
  */
 export type EventWriter<Name extends AnyName> = Stage<TurnEvent<Name>, string> & {
-  /** Goes on counting from here, where a dialect numbers its frames. */
+  /** Continues counting from this number, if the dialect numbers its frames. */
   resumeAt?(sequence: number): void;
 };
 
 type LaneOptions = {
   readonly usageWanted: boolean;
-  /** A comment behind the end of the choices, before counts and sentinel. */
+  /** A comment after the end of the choices, before counts and sentinel. */
   readonly closingComment?: (() => string) | undefined;
   /** The last text of the client's stream. */
   readonly endMarker?: string | undefined;
@@ -23,23 +22,18 @@ type LaneOptions = {
   readonly followsAtOnce?: boolean | undefined;
 };
 
-/** Drops the text of a writer that only follows along. A writer that is given it need not make any text. */
+/** Drops the text of a writer that only follows. A writer that receives this emitter need not make any text. */
 export const discard: Emit<string> = () => {};
 
-/**
- * The straight lane: while the upstream's frames need no repair they are
- * forwarded as they are. At the first frame that does need repair the writer takes over: it
- * first follows the events of all that was sent, so that the client sees one stream.
- */
-export const straight = <Name extends AnyName>(
-  writer: EventWriter<Name>,
-  options: LaneOptions,
-): Stage<TurnEvent<Name>, string> => new StraightLane<Name>(writer, options);
-
-/** How many events may wait for the writer; a waiting one holds the text of a network read at most. */
+/** Events that may wait for the writer; each holds the text of one network read at most. */
 const MOST_WAITING = 64;
 
-class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
+/**
+ * The straight lane: while the upstream's frames need no repair they are forwarded unchanged. At
+ * the first frame that needs repair the writer takes over: it first follows the events of all
+ * frames that were sent, so that the client sees one stream.
+ */
+export class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, string> {
   readonly #writer: EventWriter<Name>;
   readonly #options: LaneOptions;
   /**
@@ -53,10 +47,10 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
   /** Text of the writer for the end. */
   #text = "";
   #isForwarding = true;
-  /** Upstreams count in odd places and more than once; the client is told once, at the end. */
+  /** Upstreams count in odd places and more than once; the client gets one count, at the end. */
   #usage: UsageCount | undefined;
   #count: Frame | undefined;
-  /** The choices whose end was forwarded; their `turn-end` comes only when all is over. */
+  /** The choices whose end was forwarded; their `turn-end` comes at the end of the stream. */
   #stopped: ReadonlySet<number> = none;
   /** True if the writer writes the end. */
   #owing = false;
@@ -70,21 +64,21 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     switch (event.type) {
       case "frame":
         if (!this.#isForwarding) return;
-        // A whole body is forwardable where one was asked for, which is not here.
+        // A whole body is never part of a stream.
         if (event.forwardable && event.whole !== true) this.#forward(event, emit);
         else this.#takeOver(emit);
         return;
       case "usage":
         this.#usage = event;
-        if (!this.#isForwarding) this.#tellUsage();
+        if (!this.#isForwarding) this.#writeUsage();
         return;
       case "turn-end":
         if (this.#stopped.has(event.choice)) return;
-        this.#tellUsage();
+        this.#writeUsage();
         this.#owing = true;
         break;
       case "turn-fail":
-        this.#tellUsage();
+        this.#writeUsage();
         this.#owing = true;
         this.#waiting.push(event);
         return this.#takeOver(emit);
@@ -113,7 +107,7 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     this.#text += text;
   };
 
-  #tellUsage(): void {
+  #writeUsage(): void {
     if (this.#usage === undefined) return;
     this.#owing = true;
     if (this.#isForwarding) this.#waiting.push(this.#usage);
@@ -121,19 +115,19 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     this.#usage = undefined;
   }
 
-  /** Has the writer follow the events that were forwarded, and write the others. */
+  /** Lets the writer follow the events that were forwarded, and write the others. */
   #write(emit: Emit<string>): void {
     const [events, forwarded] = [this.#waiting, this.#forwarded];
     this.#waiting = [];
     this.#forwarded = 0;
     for (const [at, event] of events.entries()) {
-      if (at === forwarded) this.#countOn();
+      if (at === forwarded) this.#resumeCount();
       this.#writer.each(event, at < forwarded ? discard : emit);
     }
-    if (events.length <= forwarded) this.#countOn();
+    if (events.length <= forwarded) this.#resumeCount();
   }
 
-  #countOn(): void {
+  #resumeCount(): void {
     if (this.#sequence !== undefined) this.#writer.resumeAt?.(this.#sequence + 1);
     this.#sequence = undefined;
   }
@@ -145,12 +139,12 @@ class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>, strin
     if (this.#options.followsAtOnce === true || this.#forwarded > MOST_WAITING)
       this.#write(discard);
     if (frame.usageOnly === true) this.#count = frame;
-    // The sentinel is always the same, and stands behind the counts and comments that may follow.
+    // The sentinel is always the same, and comes after the counts and comments that may follow.
     else if (frame.ends !== "done") emit(frame.run ?? sseFrame(frame.data, frame.name));
   }
 
   #takeOver(emit: Emit<string>): void {
-    this.#tellUsage();
+    this.#writeUsage();
     this.#write(emit);
     this.#isForwarding = false;
   }

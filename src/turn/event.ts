@@ -47,7 +47,7 @@ const addCount = (a: number | undefined, b: number | undefined): number | undefi
  * What a turn says while it runs. What belongs to one of `n` answers carries its
  * `choice`; the start, the count, a failure and frames are the whole turn's.
  *
- * A reader may leave out starts and ends it was not told of; the `normalizeStream` stage
+ * A reader may leave out starts and ends it was not told of; the `StreamNormalizer` stage
  * adds them. After it: a block is opened before its deltas and closed once, all
  * blocks are closed before their choice's `turn-end`, and the stream holds
  * either one `turn-end` for each choice or, last, one `turn-fail`.
@@ -263,7 +263,7 @@ export type Frame = {
   readonly hasAnswer?: boolean | undefined;
   /** It only counts tokens. */
   readonly usageOnly?: boolean | undefined;
-  /** The choices whose end it said: noted by `normalizeStream`, which holds their `turn-end` back. */
+  /** The choices whose end it said: noted by `StreamNormalizer`, which holds their `turn-end` back. */
   readonly stops?: readonly number[] | undefined;
   readonly sequence?: number | undefined;
   /** It is a whole body and not part of a stream. */

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { fold } from "../../src/stream/fold.ts";
-import { sseReader } from "../../src/stream/sse.ts";
-import { chain, runStage } from "../../src/stream/stage.ts";
-import { straight } from "../../src/stream/straight.ts";
+import { SseReader } from "../../src/stream/sse.ts";
+import { runStage } from "../../src/stream/stage.ts";
+import { StraightLane } from "../../src/stream/straight.ts";
 import type { NewId } from "../../src/turn/clock.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
@@ -33,18 +33,18 @@ function forwarded(frames: readonly string[]): string[] {
     stream_options: { include_usage: true },
   });
   const context = { id: "id", created: 1, now: () => 1, newId: counter() };
-  const lane = straight(chat.door.writeEvents(turn, context), turn);
+  const lane = new StraightLane(chat.door.writeEvents(turn, context), turn);
   // The names are the same on both sides of a straight lane.
   const events = read(frames, true) as unknown as TurnEvent<ClientName>[];
-  const text = runStage(chain(normalizeStream<ClientName>(), lane), events).join("");
+  const text = runStage(lane, runStage(new StreamNormalizer<ClientName>(), events)).join("");
   const sent: string[] = [];
-  sseReader((data) => void sent.push(data)).feed(text);
+  new SseReader((data) => void sent.push(data)).feed(text);
   return sent;
 }
 
 /** What an answer comes to, whichever way it went. */
 function summary(events: readonly TurnEvent<UpstreamName>[]): unknown {
-  const answer = fold(runStage(normalizeStream<UpstreamName>(), events));
+  const answer = fold(runStage(new StreamNormalizer<UpstreamName>(), events));
   const isFailed = answer.fault !== undefined;
   const items = answer.choices[0]?.items ?? [];
   return {

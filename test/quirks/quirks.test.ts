@@ -3,7 +3,7 @@ import { createParser } from "eventsource-parser";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
@@ -165,7 +165,7 @@ function eventsOf({ wire, dialect }: Row): readonly TurnEvent<UpstreamName>[] {
       parser.feed(typeof part === "string" ? part : decoder.decode(part, { stream: true }));
   }
   reader.end?.(emit);
-  return runStage(normalizeStream<UpstreamName>(), events);
+  return runStage(new StreamNormalizer<UpstreamName>(), events);
 }
 
 const openai = (): OpenAI =>

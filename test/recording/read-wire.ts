@@ -1,6 +1,6 @@
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
-import { sseReader } from "../../src/stream/sse.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
+import { SseReader } from "../../src/stream/sse.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
@@ -21,7 +21,7 @@ export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknow
   if (/^[\s\ufeff]*[{[]/.test(text)) reader.whole(text, emit);
   else {
     const decoder = new TextDecoder();
-    const sse = sseReader((data, name, partial) => {
+    const sse = new SseReader((data, name, partial) => {
       if (!reader.done()) reader.frame(data, name, partial, emit);
     });
     for (const chunk of chunks) sse.feed(decoder.decode(chunk, { stream: true }));
@@ -29,7 +29,7 @@ export function eventsOf(dialect: string, chunks: readonly Uint8Array[]): unknow
     sse.end();
   }
   if (!reader.done()) reader.end?.(emit);
-  return runStage(normalizeStream<UpstreamName>(), events).map((event) =>
+  return runStage(new StreamNormalizer<UpstreamName>(), events).map((event) =>
     event.type === "turn-fail" ? { type: event.type, code: event.fault.code } : event,
   );
 }

@@ -1,5 +1,5 @@
 import { readEvents } from "../../src/dialects/chat/read-events.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { fold, type Answer } from "../../src/stream/fold.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Frame, TurnEvent } from "../../src/turn/event.ts";
@@ -28,7 +28,7 @@ export function read(
 }
 
 export const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(normalizeStream<UpstreamName>(), events));
+  fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 
 /** An answer, as short as it can be said. */
 export function summarize(frames: readonly (Fields | string)[], cut = false): unknown {

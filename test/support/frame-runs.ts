@@ -1,5 +1,5 @@
 import type { EventReader } from "../../src/dialects/dialect.ts";
-import { sseReader } from "../../src/stream/sse.ts";
+import { SseReader } from "../../src/stream/sse.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
 
@@ -9,7 +9,7 @@ type Event = TurnEvent<UpstreamName>;
 export function readStream(reader: EventReader, slices: readonly string[], runs: boolean): Event[] {
   const events: Event[] = [];
   const emit = (event: Event): void => void events.push(event);
-  const sse = sseReader(
+  const sse = new SseReader(
     (data, name, partial) => {
       if (!reader.done()) reader.frame(data, name, partial, emit);
     },

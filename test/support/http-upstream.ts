@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { expect, onTestFinished } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import type { Flow } from "../../src/stream/flow.ts";
 import { fold, type Answer } from "../../src/stream/fold.ts";
 import { sseDone, sseFrame } from "../../src/stream/sse.ts";
@@ -156,7 +156,7 @@ export async function answerOf(
   const heard = openTurn(upstream, options);
   await heard.ended;
   expect(heard.ends).toBe(1);
-  return fold(runStage(normalizeStream<UpstreamName>(), heard.events));
+  return fold(runStage(new StreamNormalizer<UpstreamName>(), heard.events));
 }
 
 export async function faultOf(

@@ -1,5 +1,5 @@
 import { readEvents } from "../../src/dialects/responses/read-events.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { fold, type Answer } from "../../src/stream/fold.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { Frame, TurnEvent } from "../../src/turn/event.ts";
@@ -33,7 +33,7 @@ export function readWhole(body: unknown, frames = true): Event[] {
 }
 
 export const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(normalizeStream<UpstreamName>(), events));
+  fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 export const itemsOf = (...sent: Sent[]): readonly Item<UpstreamName>[] | undefined =>
   answerOf(read(...sent)).choices[0]?.items;
 export const framesOf = (events: readonly Event[]): Frame[] =>

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { WriteContext } from "../../src/dialects/dialect.ts";
 import { readRequest } from "../../src/dialects/responses/read-request.ts";
 import { writeEvents } from "../../src/dialects/responses/write-events.ts";
-import { normalizeStream } from "../../src/stream/normalize.ts";
+import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { CallStart, TurnEvent } from "../../src/turn/event.ts";
 import { clientName, type ClientName } from "../../src/turn/names.ts";
@@ -51,7 +51,7 @@ export function context(): WriteContext {
 
 /** The stream that a Responses door makes of events, once `blocks` has made them lawful. */
 export function stream(events: readonly Event[], body: Fields = plain): string {
-  const lawful = runStage(normalizeStream<ClientName>(), events);
+  const lawful = runStage(new StreamNormalizer<ClientName>(), events);
   return runStage(writeEvents(readRequest(body), context()), lawful).join("");
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Flow, Sink, Source } from "../../stream/flow.ts";
 import type { Stage } from "../../stream/stage.ts";
 import { iterate } from "./iterate.ts";
@@ -27,7 +26,7 @@ function byHand() {
 }
 
 const reading = (source: Source<number>, signal = new AbortController().signal) =>
-  iterate({ source, stage: same, clock: stillClock(), signal });
+  iterate({ source, stage: same, signal });
 
 describe("the events of a source", () => {
   it("come in order, to their end", async () => {

@@ -1,51 +1,45 @@
-import { pump } from "../../stream/pump.ts";
-import type { Flow, Source } from "../../stream/flow.ts";
+import type { Source } from "../../stream/flow.ts";
 import type { Stage } from "../../stream/stage.ts";
-import type { Clock } from "../../turn/clock.ts";
 
-/** So many events may wait for whoever reads them before the source is paused. */
+/** Events that may wait for the reader before the source is paused. */
 const MOST_WAITING = 256;
 
 export type Iteration<In, Out> = {
   readonly source: Source<In>;
-  readonly stage: Stage<In, Out>;
-  readonly clock: Clock;
+  /** A stage that waits for no moment and ends no source. */
+  readonly stage: Pick<Stage<In, Out>, "each" | "end">;
   readonly signal: AbortSignal;
 };
 
 /**
- * The events of a source through a stage, for `for await`. A slow reader slows
- * the source, one that leaves stops it, and so does the signal, whose reason is
- * thrown then.
+ * The events of a source through a stage, for `for await`. A slow reader pauses the source, one
+ * that leaves stops it, and so does the signal, whose reason is thrown then.
  */
 export async function* iterate<In, Out>(of: Iteration<In, Out>): AsyncGenerator<Out, void> {
-  const { source, stage, clock, signal } = of;
+  const { source, stage, signal } = of;
   signal.throwIfAborted();
   const waiting: Out[] = [];
+  const add = (event: Out): void => void waiting.push(event);
   let isOver = false;
   let isPaused = false;
   let wake = (): void => {};
   const abort = (): void => wake();
   signal.addEventListener("abort", abort, { once: true });
-  const flow: Flow = pump(
-    source,
-    stage,
-    {
-      each: (event) => void waiting.push(event),
-      flush() {
-        if (waiting.length > MOST_WAITING && !isPaused) {
-          isPaused = true;
-          flow.pause();
-        }
-        wake();
-      },
-      end() {
-        isOver = true;
-        wake();
-      },
+  const flow = source({
+    each: (event) => stage.each(event, add),
+    flush() {
+      if (waiting.length > MOST_WAITING && !isPaused) {
+        isPaused = true;
+        flow.pause();
+      }
+      wake();
     },
-    clock,
-  );
+    end() {
+      isOver = true;
+      stage.end?.(add);
+      wake();
+    },
+  });
   try {
     for (;;) {
       signal.throwIfAborted();

@@ -2,7 +2,7 @@ import type { Dialect } from "../../dialects/dialect.ts";
 import { builtinDialects, standIns } from "../../dialects/registry.ts";
 import type { Adapter, ModelRequest } from "../adapter.ts";
 import { toolSupportOf } from "../strategy.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { chain, type Stage } from "../../stream/stage.ts";
 import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { ruleFor } from "../../tools/plan/declare.ts";
@@ -35,7 +35,7 @@ export function upstreamAdapter(upstream: Upstream, model: string, parts: Adapte
       const requestId = parts.newId("req");
       const source = prepared.open({ retry: true, requestId, tenant: LOCAL_TENANT });
       const stage = answerStage(plan, profile, { ...parts, report });
-      yield* iterate({ source, stage, clock: parts.clock, signal });
+      yield* iterate({ source, stage, signal });
     },
   };
 }
@@ -91,8 +91,8 @@ function answerStage(
   profile: Profile,
   { newId, report }: Answering,
 ): Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>> {
-  const normalized = normalizeStream<UpstreamName>();
   const isWritten = profile.tools.written === true && plan.verdicts.length > 0;
-  const first = isWritten ? chain(textCalls(plan.identity, newId, report), normalized) : normalized;
-  return chain(first, restoreAnswer(plan, report));
+  const stages = [new StreamNormalizer<UpstreamName>(), ...restoreAnswer(plan, report)];
+  if (isWritten) stages.unshift(textCalls(plan.identity, newId, report));
+  return chain(stages) as Stage<TurnEvent<UpstreamName>, TurnEvent<ClientName>>;
 }

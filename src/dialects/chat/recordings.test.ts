@@ -2,12 +2,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { readStream } from "../../../test/support/frame-runs.ts";
-import { sseReader } from "../../stream/sse.ts";
-import { chain, runStage } from "../../stream/stage.ts";
-import { straight } from "../../stream/straight.ts";
+import { SseReader } from "../../stream/sse.ts";
+import { runStage } from "../../stream/stage.ts";
+import { StraightLane } from "../../stream/straight.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { readEvents } from "./read-events.ts";
@@ -50,7 +50,7 @@ function play({ file, format }: Recording, runs: boolean): Event[] {
   return readStream(reader, [wire], runs);
 }
 const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(normalizeStream<UpstreamName>(), events));
+  fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 
 function gist({ choices, usage, fault }: Answer<UpstreamName>): Record<string, unknown> {
   const items = choices[0]?.items ?? [];
@@ -101,13 +101,14 @@ describe.skipIf(recordings.length === 0)(
       "$file says the same to a client on the straight lane",
       (recording) => {
         const events = play(recording, true);
-        const lane = straight(writeEvents(turn, context), { usageWanted: true });
-        const seen = runStage(chain(normalizeStream<UpstreamName>(), lane as never), events).join(
-          "",
-        );
+        const lane = new StraightLane(writeEvents(turn, context), { usageWanted: true });
+        const seen = runStage(
+          lane,
+          runStage(new StreamNormalizer<UpstreamName>(), events) as never,
+        ).join("");
         const reader = readEvents({ newId: (prefix) => prefix, frames: true });
         const again: Event[] = [];
-        const sse = sseReader((data, name, partial) =>
+        const sse = new SseReader((data, name, partial) =>
           reader.frame(data, name, partial, (event) => void again.push(event)),
         );
         sse.feed(seen);

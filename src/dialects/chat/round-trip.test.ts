@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
-import { sseReader } from "../../stream/sse.ts";
-import { chain, runStage } from "../../stream/stage.ts";
-import { straight } from "../../stream/straight.ts";
+import { SseReader } from "../../stream/sse.ts";
+import { runStage } from "../../stream/stage.ts";
+import { StraightLane } from "../../stream/straight.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName, UpstreamName } from "../../turn/names.ts";
 import { clientName } from "../../turn/names.ts";
@@ -29,7 +29,7 @@ function read(text: string, frames = false, slice = text.length): Event[] {
   let made = 0;
   const reader = readEvents({ newId: (prefix) => `${prefix}_${made++}`, frames });
   const said: Event[] = [];
-  const sse = sseReader((data, name, partial) =>
+  const sse = new SseReader((data, name, partial) =>
     reader.frame(data, name, partial, (event) => void said.push(event)),
   );
   for (let at = 0; at < text.length; at += slice) sse.feed(text.slice(at, at + slice));
@@ -37,7 +37,7 @@ function read(text: string, frames = false, slice = text.length): Event[] {
   return said;
 }
 const answerOf = (events: readonly Event[]): Answer<UpstreamName> =>
-  fold(runStage(normalizeStream<UpstreamName>(), events));
+  fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 
 /** What a client acts on: chat has one text and one reasoning, whatever came between their parts. */
 function sums({
@@ -106,7 +106,7 @@ describe("an answer that is written and read again", () => {
   const answers = fc
     .tuple(choiceOf(0), fc.option(choiceOf(1)))
     .map(([one, two]) =>
-      runStage(normalizeStream<ClientName>(), [[start], one, [usage], two ?? []].flat()),
+      runStage(new StreamNormalizer<ClientName>(), [[start], one, [usage], two ?? []].flat()),
     );
 
   it("is the same answer, however the stream is cut", () => {
@@ -207,9 +207,9 @@ describe("the straight lane", () => {
         const text = [...said, ...(done ? ["[DONE]"] : [])]
           .map((data) => `data: ${data}\n\n`)
           .join("");
-        const lane = straight(writeEvents(turn, context), { usageWanted: true });
-        const stages = chain(normalizeStream<UpstreamName>(), lane as never);
-        const seen = runStage(stages, read(text, true)).join("");
+        const lane = new StraightLane(writeEvents(turn, context), { usageWanted: true });
+        const lawful = runStage(new StreamNormalizer<UpstreamName>(), read(text, true));
+        const seen = runStage(lane, lawful as never).join("");
         assertLawful(seen);
         expect(gist(answerOf(read(seen)))).toEqual(gist(answerOf(read(text))));
       }),

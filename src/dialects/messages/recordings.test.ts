@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fold, type Answer } from "../../stream/fold.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { runStage } from "../../stream/stage.ts";
-import { straight } from "../../stream/straight.ts";
+import { StraightLane } from "../../stream/straight.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName, UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
@@ -55,7 +55,7 @@ function eventsOf(turn: string | readonly string[], frames = false): Event[] {
   if (typeof turn === "string") reader.whole(turn, emit);
   else for (const line of turn) reader.frame(line, typeOf(line), false, emit);
   reader.end?.(emit);
-  return runStage(normalizeStream<UpstreamName>(), events);
+  return runStage(new StreamNormalizer<UpstreamName>(), events);
 }
 
 /** Every answer of a recording, as a body or as frames. */
@@ -108,7 +108,7 @@ function reread(text: string): Answer<UpstreamName> {
     const [name = "", data = ""] = frame.split("\ndata: ");
     reader.frame(data, name.slice("event: ".length), false, (event) => void events.push(event));
   }
-  return fold(runStage(normalizeStream<UpstreamName>(), events));
+  return fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 }
 
 const spliced = "anthropic/spliced-message-start.chunks.txt";
@@ -149,7 +149,7 @@ describe.skipIf(recordings.length === 0)("recorded Messages traffic", () => {
       for (const lines of turnsIn(recording)) {
         const events = eventsOf(lines, true) as unknown as TurnEvent<ClientName>[];
         const writer = messages.door.writeEvents(turn, context);
-        const lane = straight(writer, { usageWanted: true, endMarker: "" });
+        const lane = new StraightLane(writer, { usageWanted: true, endMarker: "" });
         const sent = lines.map((line) => `event: ${typeOf(line)}\ndata: ${line}\n\n`);
         expect(runStage(lane, events).join("")).toBe(sent.join(""));
       }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -59,7 +59,7 @@ function answerOf(play: (read: Read) => void): Answer<UpstreamName> {
     frame: (data) => reader.frame(data, undefined, false, emit),
     whole: (text) => reader.whole(text, emit),
   });
-  return fold(runStage(normalizeStream<UpstreamName>(), events));
+  return fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 }
 
 /** A call as the index states it: hosted ones are named by their item. */

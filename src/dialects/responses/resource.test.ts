@@ -12,7 +12,7 @@ import {
   write,
   type Event,
 } from "../../../test/support/responses-writing.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { ClientName } from "../../turn/names.ts";
@@ -104,7 +104,7 @@ describe("the response object", () => {
 
   it("is the same for a whole answer as at the end of a stream", () => {
     const events = [start, text("a"), call(), input("{}"), callEnd(), end];
-    const answer = fold(runStage(normalizeStream<ClientName>(), events));
+    const answer = fold(runStage(new StreamNormalizer<ClientName>(), events));
     const whole: unknown = JSON.parse(writeAnswer(answer, readRequest(plain), context()));
     expect(whole).toEqual(responseOf(write(events)));
   });

@@ -22,9 +22,9 @@ import {
   write,
   type Event,
 } from "../../../test/support/responses-writing.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold } from "../../stream/fold.ts";
-import { sseReader } from "../../stream/sse.ts";
+import { SseReader } from "../../stream/sse.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -116,7 +116,7 @@ describe.skipIf(!hasSchema)("whatever is answered", () => {
         const said = write(events, body);
         expect(said.flatMap(eventFaults)).toEqual([]);
         expect(types(said).filter((type) => !hasEvent(type))).toEqual([]);
-        const answer = fold(runStage(normalizeStream<ClientName>(), events));
+        const answer = fold(runStage(new StreamNormalizer<ClientName>(), events));
         const whole: unknown = JSON.parse(writeAnswer(answer, readRequest(body), context()));
         expect(responseFaults(whole)).toEqual([]);
         expect(whole).toEqual(responseOf(said));
@@ -151,7 +151,7 @@ describe("what is written", () => {
   const read = (written: string): TurnEvent<UpstreamName>[] => {
     const reader = readEvents({ newId: () => "unused", frames: true });
     const events: TurnEvent<UpstreamName>[] = [];
-    const sse = sseReader((data, name, partial) =>
+    const sse = new SseReader((data, name, partial) =>
       reader.frame(data, name, partial, (event) => events.push(event)),
     );
     sse.feed(written);
@@ -162,10 +162,10 @@ describe("what is written", () => {
   it("is read back as the same answer, without repair", () => {
     fc.assert(
       fc.property(answers, (events) => {
-        const before = fold(runStage(normalizeStream<ClientName>(), events));
+        const before = fold(runStage(new StreamNormalizer<ClientName>(), events));
         const back = read(stream(events));
         expect(back.filter((event) => event.type === "frame" && !event.forwardable)).toEqual([]);
-        const after = fold(runStage(normalizeStream<UpstreamName>(), back));
+        const after = fold(runStage(new StreamNormalizer<UpstreamName>(), back));
         expect(sameIds(after.choices)).toEqual(sameIds(before.choices));
         expect(after.usage).toEqual(before.usage);
       }),

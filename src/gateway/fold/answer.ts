@@ -4,7 +4,7 @@ import { currentState, unknownTool, violationOf, violationText } from "../../age
 import { keyIn, unwrapCall } from "../../agent/loader.ts";
 import { readingText, readSection } from "../../agent/catalog.ts";
 import type { OpenedBy } from "../../agent/session.ts";
-import { folding } from "../../stream/fold.ts";
+import { AnswerFold } from "../../stream/fold.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { fullName, identityKey } from "../../tools/names/identity.ts";
 import { isCut, type CallStart, type TurnEnd, type TurnEvent } from "../../turn/event.ts";
@@ -46,7 +46,7 @@ export class RoundAnswer {
   readonly #owner: RoundOwner;
   /** True if no other round may follow: then there is nobody left to correct. */
   readonly #isLast: boolean;
-  readonly #said = folding<ClientName>();
+  readonly #said = new AnswerFold<ClientName>();
   readonly #held = new Map<number, Held>();
   /** Calls that the client sees while they come. */
   readonly #open = new Set<number>();

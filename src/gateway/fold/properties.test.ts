@@ -4,7 +4,7 @@ import { chat } from "../../dialects/chat/chat.ts";
 import { responses } from "../../dialects/responses/responses.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { extendProfile } from "../../profiles/extend.ts";
-import { folding } from "../../stream/fold.ts";
+import { AnswerFold } from "../../stream/fold.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Call, Item, Turn } from "../../turn/turn.ts";
@@ -71,7 +71,7 @@ function play(
   call: readonly [string, string],
 ) {
   const stage = new DisclosureStage(turn, settings(mode));
-  const given = folding<ClientName>();
+  const given = new AnswerFold<ClientName>();
   let asked = stage.ask(profile, turn);
   for (const key of reads) {
     for (const event of answerWith(["read_section", JSON.stringify({ key })]))

@@ -1,10 +1,10 @@
 import type { Sink } from "../../stream/flow.ts";
 import { callHeaders } from "../../observe/figures.ts";
 import type { Outcome } from "../../observe/happening.ts";
-import { folding } from "../../stream/fold.ts";
+import { AnswerFold } from "../../stream/fold.ts";
 import { sseComment } from "../../stream/sse.ts";
 import type { Stage } from "../../stream/stage.ts";
-import { straight as straightLane } from "../../stream/straight.ts";
+import { StraightLane } from "../../stream/straight.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { ClientName } from "../../turn/names.ts";
@@ -171,14 +171,14 @@ function streamWriter(run: Run): Writer {
   const { endMarker } = dialect;
   const { closingComment } = context;
   const followsAtOnce = run.record !== undefined;
-  return straightLane(writer, { usageWanted, closingComment, endMarker, followsAtOnce });
+  return new StraightLane(writer, { usageWanted, closingComment, endMarker, followsAtOnce });
 }
 
 /** Folds the events and answers once. */
 class WholeDoor implements Door {
   readonly #run: Run;
   readonly #owner: DoorOwner;
-  readonly #folded = folding<ClientName>();
+  readonly #folded = new AnswerFold<ClientName>();
   #isShown = false;
   #isOver = false;
   /** The upstream's own body. */

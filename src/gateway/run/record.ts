@@ -4,7 +4,7 @@ import type { DoorDialect, KeptAnswer, KeptItem } from "../../dialects/dialect.t
 import type { ResponseRecord, StoredItem, StoredTurn } from "../../history/log.ts";
 import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";
-import { folding } from "../../stream/fold.ts";
+import { AnswerFold } from "../../stream/fold.ts";
 import { countVerdicts } from "../../tools/plan/plan.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Frame } from "../../turn/event.ts";
@@ -58,7 +58,7 @@ export class AnswerRecord {
 /** Prepares to gather what the store keeps of an answer. */
 export function keepAnswer(run: Run): void {
   const { state, dialect, turn } = run;
-  if (run.thread !== undefined || run.completion !== undefined) run.told = folding();
+  if (run.thread !== undefined || run.completion !== undefined) run.told = new AnswerFold();
   if (state.store === noStore) return;
   const isWanted = run.conversation !== undefined || dialect.storage?.isWanted(turn) === true;
   if (run.isPrivate || isWanted) run.record = new AnswerRecord(dialect);

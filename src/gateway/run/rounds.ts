@@ -2,10 +2,10 @@ import { dropSource } from "../../dialects/shared/source-text.ts";
 import type { Outcome } from "../../observe/happening.ts";
 import type { RoundSpan } from "../../observe/spans.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
-import { joinRounds } from "../../stream/join-rounds.ts";
+import { RoundJoin } from "../../stream/join-rounds.ts";
 import { answerTooLong, lengthOf } from "../../stream/length-limit.ts";
 import type { PerChoice } from "../../stream/per-choice.ts";
-import { StreamClock } from "../../stream/pump.ts";
+import { StreamClock } from "../../stream/stream-clock.ts";
 import { type Emit, StageLine } from "../../stream/stage.ts";
 import { addUsage, type Frame, type TurnEvent } from "../../turn/event.ts";
 import { reasonOf } from "../../turn/failure-reason.ts";
@@ -45,7 +45,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #roundLine: StageLine<Event> | undefined;
   #turnLine: StageLine<Event> | undefined;
   #limits: PerChoice<ClientName> | undefined;
-  #joined: ReturnType<typeof joinRounds<ClientName>> | undefined;
+  #joined: RoundJoin<ClientName> | undefined;
   #span: RoundSpan | undefined;
 
   /** The upstream that is asked, and its place in the chain. */
@@ -107,7 +107,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     reply.onLeave((why) => this.#left(why));
     try {
       const first = this.#plan();
-      if (stage?.continues !== undefined) this.#joined = joinRounds<ClientName>();
+      if (stage?.continues !== undefined) this.#joined = new RoundJoin<ClientName>();
       else if (chain.length > 1 && run.generates && !first.shaped)
         this.#continuation = new Continuation(turn);
       keepAnswer(run);

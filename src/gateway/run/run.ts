@@ -15,7 +15,7 @@ import {
   type TurnStep,
 } from "../../observe/happening.ts";
 import type { TurnSpan } from "../../observe/spans.ts";
-import type { folding } from "../../stream/fold.ts";
+import type { AnswerFold } from "../../stream/fold.ts";
 import { sseComment } from "../../stream/sse.ts";
 import { summary } from "../../tools/plan/plan.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../../turn/decision.ts";
@@ -133,7 +133,7 @@ export class Run implements AttemptWatch {
   record: AnswerRecord | undefined;
   thoughts: ThoughtKeeper | undefined;
   /** Folds the events that the client receives, for threads and completions. */
-  told: ReturnType<typeof folding<ClientName>> | undefined;
+  told: AnswerFold<ClientName> | undefined;
   isSaved = false;
   #ownId: string | undefined;
   #context: WriteContext | undefined;

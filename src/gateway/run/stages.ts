@@ -1,4 +1,4 @@
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { dedup } from "../../stream/calls/dedup.ts";
 import { settle } from "../../stream/calls/settle.ts";
 import {
@@ -7,13 +7,12 @@ import {
 } from "../../stream/calls/stop-after-tools.ts";
 import { callsAlone, suppressTail } from "../../stream/calls/text.ts";
 import { perChoice, type PerChoice } from "../../stream/per-choice.ts";
-import { chain, type Stage } from "../../stream/stage.ts";
-import { stopSequences } from "../../stream/stop-sequences.ts";
+import { chain, type EventStage } from "../../stream/stage.ts";
+import { StopSequences } from "../../stream/stop-sequences.ts";
 import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { textCalls } from "../../tools/text-calls/text-calls.ts";
 import { showUseTool } from "../../tools/text-calls/show.ts";
 import type { Clock } from "../../turn/clock.ts";
-import type { TurnEvent } from "../../turn/event.ts";
 import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
 import type { Extra, Turn } from "../../turn/turn.ts";
 import { takesParam } from "../../dialects/shared/params.ts";
@@ -22,9 +21,6 @@ import { leavesOutText, mayShape } from "./rules.ts";
 import type { Run } from "./run.ts";
 import type { Link } from "./select.ts";
 
-type Client = TurnEvent<ClientName>;
-
-type Event = TurnEvent<AnyName>;
 type Time = Pick<Clock, "now">;
 
 /** True if the gateway's rules have stopped a choice. */
@@ -39,13 +35,13 @@ export function roundStages(
   round: Round,
   time: Time,
   isStopped: IsStopped | undefined,
-): readonly Stage<Event, Event>[] {
+): readonly EventStage<AnyName>[] {
   const { rules, state, report, stage } = run;
   const { plan, link, shaped, readsText } = round;
   const { params, traits } = plan.asked;
-  const stages: Stage<Event, Event>[] = [];
+  const stages: EventStage<AnyName>[] = [];
   if (readsText) stages.push(textCalls(plan.identity, state.newId, report));
-  stages.push(normalizeStream<UpstreamName>(params.n, isStopped, traits.choices));
+  stages.push(new StreamNormalizer<UpstreamName>(params.n, isStopped, traits.choices));
   // A rule, or the client's dialect, may need the end of each call, which some dialects leave out.
   const { dedup: leavesOut, stopAfter, output } = rules;
   const ruleNeedsEnds = shaped && (leavesOut || stopAfter || output === "obsidian-xml");
@@ -56,9 +52,9 @@ export function roundStages(
     link.upstream.traits?.endsCalls === false;
   if (ruleNeedsEnds || clientNeedsEnds) {
     const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
-    stages.push(perChoice(() => settle<UpstreamName>({ clock: time, quietMs, report })));
+    stages.push(perChoice(() => settle({ clock: time, quietMs, report })));
   }
-  stages.push(restoreAnswer(plan, report, run));
+  stages.push(...restoreAnswer(plan, report, run));
   if (stage !== undefined) stages.push(stage);
   return stages;
 }
@@ -77,23 +73,21 @@ export function ruleStages(run: Run, clock: Time): PerChoice<ClientName> | undef
   if (!mayShape(rules, turn) && !hasStops) return undefined;
   const sequences = (): readonly string[] => sequencesFor(turn, run.round?.link ?? run.chain[0]);
   const { stopAfter: stops, stopMode, graceMs, max } = rules;
-  const limited = (limit: StopRules): Stage<Client, Client> =>
+  const limited = (limit: StopRules): EventStage<ClientName> =>
     createStopAfterToolsController({ rules: limit, clock, figures, leftOut, report });
-  const make = (): Stage<Client, Client> => {
-    const stages: Stage<Client, Client>[] = [];
-    if (hasStops) stages.push(stopSequences({ sequences, ending: endingOf(turn) }));
+  const make = (): EventStage<ClientName> => {
+    const stages: EventStage<ClientName>[] = [];
+    if (hasStops) stages.push(new StopSequences({ sequences, ending: endingOf(turn) }));
     if (stops) stages.push(limited({ limit: stopMode === "first" ? 1 : Infinity, stops, graceMs }));
     if (rules.dedup) stages.push(dedup({ figures, leftOut, report }));
     if (max > 0) stages.push(limited({ limit: max, stops }));
     if (rules.suppressTail) stages.push(suppressTail(report));
     if (leavesOutText(rules, turn)) stages.push(callsAlone(report));
     if (rules.output === "obsidian-xml") stages.push(showUseTool(turn, rules.delimiter));
-    return stages.reduce((first, second) => chain(first, second), same);
+    return chain(stages);
   };
   return perChoice(make, turn.params.n);
 }
-
-const same: Stage<Client, Client> = { each: (event, emit) => emit(event) };
 
 const endingOf =
   ({ dialect, traits }: Turn) =>

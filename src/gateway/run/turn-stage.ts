@@ -1,12 +1,9 @@
-import { chain, type Stage } from "../../stream/stage.ts";
+import { chain, type EventStage } from "../../stream/stage.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
-import type { TurnEvent } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { DialectName, Item, Turn } from "../../turn/turn.ts";
-import { folding } from "../../stream/fold.ts";
-
-type Event = TurnEvent<ClientName>;
+import { AnswerFold } from "../../stream/fold.ts";
 
 /**
  * A stage of one turn between the restored answer and the gateway's rules for calls. It receives
@@ -14,7 +11,7 @@ type Event = TurnEvent<ClientName>;
  * it asks the upstream more than once in one turn, for example to answer a call itself. The
  * client receives only the events that it emits.
  */
-export type TurnStage = Stage<Event, Event> & {
+export type TurnStage = EventStage<ClientName> & {
   /** The turn as the next round asks it of an upstream with this profile; `own` is the client's. */
   ask?(profile: Profile, own: Turn): Turn;
   /** The plan of what it asks, in the words of the client's own request. */
@@ -30,10 +27,7 @@ export type MakeTurnStage = (turn: Turn) => TurnStage | undefined;
 export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined {
   const [first, ...rest] = stages;
   if (first === undefined || rest.length === 0) return first;
-  const joined: TurnStage = stages.reduce<Stage<Event, Event>>(
-    (one, other) => chain(one, other),
-    same,
-  );
+  const joined: TurnStage = chain(stages);
   if (stages.some((stage) => stage.ask !== undefined))
     joined.ask = (profile, own) =>
       stages.reduceRight((turn, stage) => stage.ask?.(profile, turn) ?? turn, own);
@@ -45,8 +39,6 @@ export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined 
     joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
   return joined;
 }
-
-const same: Stage<Event, Event> = { each: (event, emit) => emit(event) };
 
 /** Rounds that continue a paused answer: a provider pauses after about ten steps. */
 const MOST = 5;
@@ -60,7 +52,7 @@ export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnSt
   if (!pausing.some((dialect) => dialect !== turn.dialect)) return undefined;
   if (!turn.tools.some(({ type }) => type === "builtin")) return undefined;
   let said: readonly Item[] = [];
-  let round = folding<ClientName>();
+  let round = new AnswerFold<ClientName>();
   let rounds = 0;
   return {
     each(event, emit) {
@@ -70,7 +62,7 @@ export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnSt
     ask: (_, own) => (said.length === 0 ? own : { ...own, ...behind(own, said) }),
     continues() {
       const [choice] = round.answer().choices;
-      round = folding<ClientName>();
+      round = new AnswerFold<ClientName>();
       if (choice?.stop !== "pause" || rounds === MOST) return false;
       rounds++;
       said = [...said, ...choice.items];

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { fieldsIn, fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { jsonOf } from "../../json/json.ts";
 import { type Batch, batchSchema } from "../../observe/console/wire.ts";
-import { sseReader } from "../../stream/sse.ts";
+import { SseReader } from "../../stream/sse.ts";
 import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
 import { refusal } from "../platform/print.ts";
@@ -150,7 +150,7 @@ async function readFeed(
   { last, after, signal }: Reading,
   push: (batch: WatchedBatch) => void,
 ): Promise<void> {
-  const reader = sseReader((data) => {
+  const reader = new SseReader((data) => {
     const batch = batchSchema.safeParse(jsonOf(data));
     if (batch.success) push({ ...batch.data, socket });
   });

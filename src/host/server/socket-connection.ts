@@ -8,7 +8,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
 import { Session } from "../../gateway/http/session.ts";
-import { sseDone, sseReader, type SseReader } from "../../stream/sse.ts";
+import { sseDone, SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
@@ -251,7 +251,7 @@ class SocketReply implements Reply {
     this.#wire = wire;
     this.#session = session;
     this.#over = over;
-    this.#reader = sseReader((json, name) => this.#send(json, name), { longest: Infinity });
+    this.#reader = new SseReader((json, name) => this.#send(json, name), { longest: Infinity });
   }
 
   /** A message has no head. */

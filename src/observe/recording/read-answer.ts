@@ -1,10 +1,10 @@
 /** Reads the frames of one side as text and calls, each with the number of its frame. */
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { builtinDialects } from "../../dialects/registry.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { sseReader } from "../../stream/sse.ts";
+import { SseReader } from "../../stream/sse.ts";
 import { jsonOf } from "../../json/json.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -72,7 +72,7 @@ export function readSide(
       default:
     }
   };
-  const stage = normalizeStream<UpstreamName>();
+  const stage = new StreamNormalizer<UpstreamName>();
   const each = (event: Event): void => stage.each(event, emit);
   for (const { type, text, event, partial, data } of wireFrames(chunks)) {
     if (type === "comment") continue;
@@ -124,7 +124,7 @@ export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] 
   if (/^\s*[{[<]/.test(whole))
     return [{ type: "body", data: data(whole), text: whole, chunk, partial: false }];
   const frames: WireFrame[] = [];
-  const sse = sseReader(
+  const sse = new SseReader(
     (text, event, partial) =>
       void frames.push({ type: "frame", event, data: data(text), text, chunk, partial }),
     {

@@ -21,7 +21,7 @@ const over: Event = { type: "turn-end", choice: 0, stop: "calls" };
 
 function play(events: readonly Event[]): { said: Event[]; decisions: Decision[] } {
   const decisions: Decision[] = [];
-  const stage = callsAlone<ClientName>((one) => void decisions.push(one));
+  const stage = callsAlone((one) => void decisions.push(one));
   return { said: runStage(stage, events), decisions };
 }
 

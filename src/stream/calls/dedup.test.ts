@@ -26,7 +26,7 @@ function play(events: readonly Event[]) {
   const figures = { repeated: 0 };
   const decisions: Decision[] = [];
   const report = (decision: Decision): void => void decisions.push(decision);
-  return { said: runStage(dedup<ClientName>({ figures, report }), events), figures, decisions };
+  return { said: runStage(dedup({ figures, report }), events), figures, decisions };
 }
 
 describe("leaving out repeated calls", () => {

@@ -1,37 +1,35 @@
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, OnLeftOut, TurnEvent } from "../../turn/event.ts";
-import type { AnyName } from "../../turn/names.ts";
+import type { ClientName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
-import type { Emit, Stage } from "../stage.ts";
+import type { Emit, EventStage } from "../stage.ts";
+
+type Event = TurnEvent<ClientName>;
 
 type DedupOptions = {
-  /** Where the calls left out are counted. */
+  /** Counts the calls that are left out. */
   readonly figures: { repeated: number };
   readonly leftOut?: OnLeftOut | undefined;
   readonly report: OnDecision;
 };
 
-/** A call that waits for its end: only then is it known whether it repeats another. */
-type Waiting<Name extends AnyName> = {
-  readonly start: CallStart<Name>;
+/** A call that waits for its end, because only whole arguments can be compared. */
+type Waiting = {
+  readonly start: CallStart<ClientName>;
   text: string;
   end: CallEnd | undefined;
 };
 
 /**
- * Leaves out calls of one choice that repeat an earlier one: same tool, same
- * arguments whatever their order and spacing. What follows a call that waits
- * for its end waits behind it, so nothing changes places.
+ * Leaves out calls of one choice that repeat an earlier one: the same tool with the same arguments,
+ * in any order and spacing. Events after a call that waits for its end wait too, so the order stays.
  */
-export function dedup<Name extends AnyName>(
-  options: DedupOptions,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const line: (Waiting<Name> | TurnEvent<Name>)[] = [];
-  const calls = new Map<number, Waiting<Name>>();
+export function dedup(options: DedupOptions): EventStage<ClientName> {
+  const line: (Waiting | Event)[] = [];
+  const calls = new Map<number, Waiting>();
   const made = new Set<string>();
-  let given = 0;
-
-  const tell = (call: Waiting<Name>, end: CallEnd, emit: Emit<TurnEvent<Name>>): void => {
+  let passed = 0;
+  const pass = (call: Waiting, end: CallEnd, emit: Emit<Event>): void => {
     const { start, text } = call;
     const key = callKey(start, text);
     if (end.complete && made.has(key)) {
@@ -41,17 +39,17 @@ export function dedup<Name extends AnyName>(
       return options.report({ path: callPath(start), action: "dropped", reason });
     }
     made.add(key);
-    const number = given++;
+    const number = passed++;
     const { choice } = start;
     emit({ ...start, call: number });
     if (text !== "") emit({ type: "call-delta", choice, call: number, text });
     emit({ ...end, call: number });
   };
-  const advance = (emit: Emit<TurnEvent<Name>>): void => {
+  const advance = (emit: Emit<Event>): void => {
     for (let next = line[0]; next !== undefined; next = line[0]) {
       if ("type" in next) emit(next);
       else if (next.end === undefined) return;
-      else tell(next, next.end, emit);
+      else pass(next, next.end, emit);
       line.shift();
     }
   };
@@ -60,7 +58,7 @@ export function dedup<Name extends AnyName>(
     each(event, emit) {
       switch (event.type) {
         case "call-start": {
-          const call: Waiting<Name> = { start: event, text: "", end: undefined };
+          const call: Waiting = { start: event, text: "", end: undefined };
           calls.set(event.call, call);
           line.push(call);
           return;
@@ -83,14 +81,11 @@ export function dedup<Name extends AnyName>(
   };
 }
 
-const callKey = <Name extends AnyName>(
-  { kind, namespace, name }: CallStart<Name>,
-  input: string,
-): string =>
-  // The input of a custom tool is text, which says only itself.
+const callKey = ({ kind, namespace, name }: CallStart<ClientName>, input: string): string =>
+  // The input of a custom tool is plain text, which is compared as it is.
   JSON.stringify([kind, namespace, name, kind === "custom" ? input : canonicalJson(input)]);
 
-/** One text for all that say the same; what is no JSON says only itself. */
+/** The same text for all spellings of a JSON value; other text stays as it is. */
 export function canonicalJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text, canonicalValue));
@@ -99,12 +94,12 @@ export function canonicalJson(text: string): string {
   }
 }
 
-/** Keys in order; a number too long to be told from its neighbours stays as it is written. */
+/** Sorts keys, and keeps the spelling of a number that JavaScript would round. */
 function canonicalValue(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value === "number") return isTellable(value) ? value : { number: context?.source };
+  if (typeof value === "number") return isExact(value) ? value : { number: context?.source };
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return { "": Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }
 
-const isTellable = (value: number): boolean =>
+const isExact = (value: number): boolean =>
   Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { isFields, jsonOf } from "../../json/json.ts";
-import { objectText } from "./settle.ts";
+import { ObjectText } from "./settle.ts";
 
 it("knows at any time whether an object is whole, however its text is cut", () => {
   const object = fc.dictionary(fc.string({ maxLength: 2 }), fc.json({ maxDepth: 2 })).map(text);
@@ -12,7 +12,7 @@ it("knows at any time whether an object is whole, however its text is cut", () =
   const asks = fc.array(fc.boolean());
   fc.assert(
     fc.property(fc.array(fc.oneof(object, garbage)), asks, (texts, asked) => {
-      const whole = objectText();
+      const whole = new ObjectText();
       let so = "";
       for (const [at, piece] of texts.flatMap((one) => one.split(/(?<=[{}"])/)).entries()) {
         whole.add(piece);

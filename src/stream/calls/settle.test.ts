@@ -31,7 +31,7 @@ function play(
   report: (decision: Decision) => void = () => expect.unreachable(),
 ): Event[] {
   let now = 0;
-  const stage = settle<UpstreamName>({ clock: { now: () => now }, quietMs, report });
+  const stage = settle({ clock: { now: () => now }, quietMs, report });
   const said: Event[] = [];
   const emit = (event: Event): void => void said.push(event);
   for (const step of script) {

@@ -2,117 +2,112 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import { JsonScanner } from "../../json/scan.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
-import type { CallDelta, TurnEvent } from "../../turn/event.ts";
-import type { AnyName } from "../../turn/names.ts";
-import type { Emit, Stage } from "../stage.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Emit, EventStage } from "../stage.ts";
+
+type Event = TurnEvent<UpstreamName>;
 
 type SettleOptions = {
   readonly clock: Pick<Clock, "now">;
-  /** How long a call must have been silent; none: silence says nothing. */
+  /** Milliseconds of silence after which a call may end; undefined: silence ends no call. */
   readonly quietMs?: number | undefined;
   readonly report: OnDecision;
 };
 
 /**
- * Ends the calls of one choice as soon as they are over. A chat stream closes no
- * call before the whole answer ends, which is too late for a rule that acts
- * after a call, and for a client that runs each call when it is told of its end.
- * Arguments that are a whole JSON object have nothing left to say; if the model
- * has gone on to something else, or has fallen silent, the call is over. That
- * they are whole never is enough: something must have come behind them. Silence
- * counts only where a rule asks for it.
+ * Ends the calls of one choice as soon as they are complete. A chat stream closes no call before
+ * the whole answer ends, which is too late for a rule that acts after a call, and for a client
+ * that runs each call at its end. A call ends here if its arguments are a whole JSON object and the
+ * model has begun something else, or has been silent for `quietMs`. Whole arguments alone never end
+ * a call.
  */
-export function settle<Name extends AnyName>(
-  options: SettleOptions,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const { clock, quietMs, report } = options;
-  /** The arguments so far of the functions that are being called. */
+export function settle({ clock, quietMs, report }: SettleOptions): EventStage<UpstreamName> {
+  /** The arguments so far of the open calls of functions. */
   const open = new Map<number, ObjectText>();
-  /** The open calls that something has been said of since they were last looked at. */
+  /** The open calls with new arguments since they were last checked. */
   const fresh = new Set<number>();
-  const over = new Set<number>();
-  let lastWord: number | undefined;
+  /** The calls that were ended here, and of those the ones whose further text was reported. */
+  const ended = new Set<number>();
+  const reported = new Set<number>();
+  let lastDelta: number | undefined;
+  let choice = 0;
 
-  const settleWhole = (choice: number, emit: Emit<TurnEvent<Name>>): void => {
+  const endWhole = (emit: Emit<Event>): void => {
     for (const call of fresh) {
       if (open.get(call)?.isWhole() !== true) continue;
       open.delete(call);
-      over.add(call);
+      ended.add(call);
       emit({ type: "call-end", choice, call, complete: true });
     }
     fresh.clear();
   };
-  const leaveOut = leavingOut(report);
-  let choice = 0;
   return {
     each(event, emit) {
       switch (event.type) {
         case "call-start":
           choice = event.choice;
-          settleWhole(choice, emit);
-          if (event.kind === "function") open.set(event.call, objectText());
-          lastWord = clock.now();
+          endWhole(emit);
+          if (event.kind === "function") open.set(event.call, new ObjectText());
+          lastDelta = clock.now();
           break;
-        case "call-delta":
-          if (over.has(event.call)) return leaveOut(event);
-          open.get(event.call)?.add(event.text);
-          fresh.add(event.call);
-          lastWord = clock.now();
-          break;
+        case "call-delta": {
+          const { call, text } = event;
+          if (!ended.has(call)) {
+            open.get(call)?.add(text);
+            fresh.add(call);
+            lastDelta = clock.now();
+            break;
+          }
+          // Only white space may follow a whole object.
+          if (text.trim() === "" || reported.has(call)) return;
+          reported.add(call);
+          const reason = "what came behind the whole arguments of a call is left out";
+          return report({ path: "output", action: "dropped", reason });
+        }
         case "call-end":
-          if (over.has(event.call)) return;
+          if (ended.has(event.call)) return;
           open.delete(event.call);
           break;
         case "text-start":
         case "reasoning-start":
         case "item-start":
-          settleWhole(event.choice, emit);
+          choice = event.choice;
+          endWhole(emit);
           break;
         default:
       }
       emit(event);
     },
     due: () =>
-      quietMs === undefined || lastWord === undefined || open.size === 0
+      quietMs === undefined || lastDelta === undefined || open.size === 0
         ? undefined
-        : lastWord + quietMs,
+        : lastDelta + quietMs,
     lapse(_moment, emit) {
-      lastWord = undefined;
-      settleWhole(choice, emit);
+      lastDelta = undefined;
+      endWhole(emit);
     },
   };
 }
 
-/** Tells once of a call that something was left out of it; white space is all that a whole object still takes. */
-function leavingOut(report: SettleOptions["report"]): (delta: CallDelta) => void {
-  const ended = new Set<number>();
-  return ({ call, text }) => {
-    if (text.trim() === "" || ended.has(call)) return;
-    ended.add(call);
-    const reason = "what came behind the whole arguments of a call is left out";
-    report({ path: "output", action: "dropped", reason });
-  };
-}
+/** The text of a JSON object that arrives in pieces. Each character is scanned once, and the whole parsed once. */
+export class ObjectText {
+  readonly #pieces: string[] = [];
+  readonly #scanner = new JsonScanner();
+  #scanned = 0;
+  #isWhole: boolean | undefined;
 
-/** The text of a JSON object while it is written. */
-export type ObjectText = { add(piece: string): void; isWhole(): boolean };
+  add(piece: string): void {
+    this.#pieces.push(piece);
+  }
 
-/** Each character is scanned once, and the whole parsed once, however often it is asked. */
-export function objectText(): ObjectText {
-  const pieces: string[] = [];
-  const scanner = new JsonScanner();
-  let looked = 0;
-  let whole: boolean | undefined;
-  return {
-    add: (piece) => void pieces.push(piece),
-    isWhole() {
-      for (; looked < pieces.length; looked++) {
-        const piece = pieces[looked] ?? "";
-        if (whole !== undefined) whole &&= piece.trim() === "";
-        else if (scanner.scan(piece) !== -1)
-          whole = isFields(jsonOf(pieces.slice(0, looked + 1).join("")));
-      }
-      return whole === true;
-    },
-  };
+  isWhole(): boolean {
+    for (; this.#scanned < this.#pieces.length; this.#scanned++) {
+      const piece = this.#pieces[this.#scanned] ?? "";
+      if (this.#isWhole !== undefined) this.#isWhole &&= piece.trim() === "";
+      else if (this.#scanner.scan(piece) !== -1)
+        this.#isWhole = isFields(jsonOf(this.#pieces.slice(0, this.#scanned + 1).join("")));
+    }
+    return this.#isWhole === true;
+  }
 }

@@ -62,7 +62,7 @@ function play(rules: StopRules, script: readonly (Event | number)[], asked = 1):
   const clock = { now: () => now };
   const report = (decision: Decision): void => void decisions.push(decision);
   const stage = perChoice(
-    () => createStopAfterToolsController<ClientName>({ rules, clock, figures, report }),
+    () => createStopAfterToolsController({ rules, clock, figures, report }),
     asked,
   );
   for (const step of script) {

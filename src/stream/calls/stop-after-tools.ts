@@ -1,66 +1,67 @@
 import type { Clock } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallStart, ItemStart, OnLeftOut, TurnEvent } from "../../turn/event.ts";
-import type { AnyName } from "../../turn/names.ts";
+import type { ClientName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
-import type { Emit, Stage } from "../stage.ts";
+import type { Emit, EventStage } from "../stage.ts";
+
+type Event = TurnEvent<ClientName>;
 
 export type StopRules = {
-  /** How many calls a choice may have. */
+  /** The most calls of a choice. */
   readonly limit: number;
-  /** Whether a choice that has them is stopped. */
+  /** True if a choice that has so many calls is stopped. */
   readonly stops: boolean;
-  /** How long it is waited for another call before the choice is stopped; none: for ever. */
+  /** Milliseconds to wait for another call before the choice is stopped; undefined: forever. */
   readonly graceMs?: number | undefined;
 };
 
 export type StopOptions = {
   readonly rules: StopRules;
   readonly clock: Pick<Clock, "now">;
-  /** Where it is counted what a cap or a stop withheld. */
+  /** Counts the calls that a limit or a stop withheld. */
   readonly figures: { withheld: number; truncated: boolean; stopped: boolean };
   readonly leftOut?: OnLeftOut | undefined;
   readonly report: OnDecision;
 };
 
 /**
- * How long a turn that may make no more calls is given to end by itself. Most
- * say their end right behind the last call, and then nothing was cut.
+ * Milliseconds in which a turn that may make no more calls can end by itself. Most end right after
+ * the last call, and then nothing was cut.
  */
 const LINGER_MS = 50;
 
 /**
- * Limits the calls of one choice, and stops it after them. A limit alone
- * withholds what is beyond it and lets the turn go on. Stopping cuts the choice:
- * once it has all the calls it may have, or once no other has begun for a while.
- * A call under way is never cut. The stage is done when the choice was cut, which
- * interrupts the upstream as soon as all choices are.
+ * Limits the calls of one choice, and stops it after them. A limit alone withholds further calls
+ * and lets the turn continue. A stop cuts the choice once it has all the calls it may have, or
+ * once no other call has begun for a while. An open call is never cut. The stage is done when the
+ * choice was cut, which interrupts the upstream as soon as all choices are done.
  */
-export const createStopAfterToolsController = <Name extends AnyName>(
-  options: StopOptions,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new StopAfterTools<Name>(options);
+export const createStopAfterToolsController = (options: StopOptions): EventStage<ClientName> =>
+  new StopAfterTools(options);
 
-class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+class StopAfterTools implements EventStage<ClientName> {
   readonly #options: StopOptions;
   #choice = 0;
-  #given = 0;
+  /** The number of calls that passed. */
+  #passed = 0;
   readonly #open = new Set<number>();
-  /** When a call said something last. */
-  #lastWord = 0;
-  /** What else is open, in case the choice is cut. */
+  /** The moment of the last event of a call. */
+  #lastDelta = 0;
+  /** The open block and items: a cut closes them. */
   #block: "text" | "reasoning" | undefined;
   readonly #items = new Map<number, ItemStart>();
-  /** Whether the model has gone on to speak behind its last call. */
+  /** True if text followed the last call. */
   #hasMovedOn = false;
   #isCut = false;
   #hasEnded = false;
-  #hasToldStop = false;
+  #hasReportedStop = false;
 
   constructor(options: StopOptions) {
     this.#options = options;
   }
 
-  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+  each(event: Event, emit: Emit<Event>): void {
     switch (event.type) {
       case "call-start":
         return this.#begin(event, emit);
@@ -69,7 +70,7 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
         // Calls are numbered in the order they begin.
         if (event.call >= this.#options.rules.limit || this.#isCut) return;
         if (event.type === "call-end") this.#open.delete(event.call);
-        else this.#lastWord = this.#options.clock.now();
+        else this.#lastDelta = this.#options.clock.now();
         return emit(event);
       case "turn-end":
         if (this.#hasEnded) return;
@@ -79,27 +80,27 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
         this.#hasEnded = true;
         return emit(event);
       default:
-        this.#sayOther(event, emit);
+        this.#passOther(event, emit);
     }
   }
 
-  end(emit: Emit<TurnEvent<Name>>): void {
+  end(emit: Emit<Event>): void {
     if (!this.#isCut || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#options.figures.stopped = true;
-    // Where the upstream ran on for another choice, it is known whether more calls would have come.
+    // Text after the last call shows that no more calls would have come.
     if (!this.#hasMovedOn) this.#options.figures.truncated = true;
     emit({ type: "turn-end", choice: this.#choice, stop: "calls" });
   }
 
   due(): number | undefined {
     const { stops, graceMs = Infinity } = this.#options.rules;
-    const isWaiting = !this.#isCut && !this.#hasEnded && this.#given > 0 && this.#open.size === 0;
+    const isWaiting = !this.#isCut && !this.#hasEnded && this.#passed > 0 && this.#open.size === 0;
     const patience = stops && this.#isFull() ? Math.min(LINGER_MS, graceMs) : graceMs;
-    return isWaiting && patience < Infinity ? this.#lastWord + patience : undefined;
+    return isWaiting && patience < Infinity ? this.#lastDelta + patience : undefined;
   }
 
-  lapse(_moment: number, emit: Emit<TurnEvent<Name>>): void {
+  lapse(_moment: number, emit: Emit<Event>): void {
     this.#cut(emit);
   }
 
@@ -108,20 +109,20 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
   }
 
   #isFull(): boolean {
-    return this.#given >= this.#options.rules.limit;
+    return this.#passed >= this.#options.rules.limit;
   }
 
-  #begin(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #begin(event: CallStart<ClientName>, emit: Emit<Event>): void {
     if (this.#isCut || this.#isFull()) return this.#withhold(event, emit);
     this.#choice = event.choice;
-    this.#given++;
+    this.#passed++;
     this.#open.add(event.call);
-    this.#lastWord = this.#options.clock.now();
+    this.#lastDelta = this.#options.clock.now();
     this.#hasMovedOn = false;
     emit(event);
   }
 
-  #withhold(event: CallStart<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #withhold(event: CallStart<ClientName>, emit: Emit<Event>): void {
     const { figures, leftOut, report, rules } = this.#options;
     figures.withheld++;
     leftOut?.(event, "withheld");
@@ -138,12 +139,12 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     if (rules.stops && this.#open.size === 0) this.#cut(emit);
   }
 
-  #sayOther(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+  #passOther(event: Event, emit: Emit<Event>): void {
     if (this.#isCut) return;
-    if (event.type === "text-delta" && this.#given > 0) this.#hasMovedOn = true;
-    // A turn that is stopped once it is full has said all that it may.
-    const isThrough = this.#options.rules.stops && this.#isFull() && this.#open.size === 0;
-    if (isThrough && !this.#goesOn(event)) return this.#tellStop();
+    if (event.type === "text-delta" && this.#passed > 0) this.#hasMovedOn = true;
+    // A choice that has all its calls, and is stopped then, may begin nothing new.
+    const isFinished = this.#options.rules.stops && this.#isFull() && this.#open.size === 0;
+    if (isFinished && !this.#continues(event)) return this.#reportStop();
     if (event.type === "text-start") this.#block = "text";
     if (event.type === "reasoning-start") this.#block = "reasoning";
     if (event.type === "text-end" || event.type === "reasoning-end") this.#block = undefined;
@@ -152,8 +153,8 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     emit(event);
   }
 
-  /** Whether it belongs to what has begun already, and has to be closed by whoever began it. */
-  #goesOn(event: TurnEvent<Name>): boolean {
+  /** True for an event of a block or item that is open. */
+  #continues(event: Event): boolean {
     switch (event.type) {
       case "text-delta":
       case "text-break":
@@ -172,18 +173,18 @@ class StopAfterTools<Name extends AnyName> implements Stage<TurnEvent<Name>, Tur
     }
   }
 
-  #tellStop(): void {
-    if (this.#hasToldStop) return;
-    this.#hasToldStop = true;
+  #reportStop(): void {
+    if (this.#hasReportedStop) return;
+    this.#hasReportedStop = true;
     const reason = "what follows the calls is left out: the turn is stopped after them";
     this.#options.report({ path: "output", action: "dropped", reason });
   }
 
-  /** Nothing more of the choice is shown; what was being said is closed as cut off. */
-  #cut(emit: Emit<TurnEvent<Name>>): void {
+  /** Ends the choice: closes its open block and items, and lets nothing follow. */
+  #cut(emit: Emit<Event>): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    this.#tellStop();
+    this.#reportStop();
     const choice = this.#choice;
     if (this.#block !== undefined) emit({ type: `${this.#block}-end`, choice, complete: false });
     for (const [item, { dialect, raw }] of this.#items)

@@ -33,7 +33,7 @@ function play(events: readonly Event[]): { said: Event[]; decisions: Decision[] 
   const decisions: Decision[] = [];
   return {
     said: runStage(
-      suppressTail<ClientName>((one) => void decisions.push(one)),
+      suppressTail((one) => void decisions.push(one)),
       events,
     ),
     decisions,

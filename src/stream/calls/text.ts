@@ -1,36 +1,33 @@
 import type { OnDecision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import type { AnyName } from "../../turn/names.ts";
-import type { Emit, Stage } from "../stage.ts";
+import type { ClientName } from "../../turn/names.ts";
+import type { Emit, EventStage } from "../stage.ts";
+
+type Event = TurnEvent<ClientName>;
 
 /**
- * Leaves out the text behind the last call of one choice. Whether a call was the
- * last is known at the end, so what follows one waits until another begins.
+ * Leaves out the text after the last call of one choice. Events after a call wait until another
+ * call begins, or until the end shows that it was the last.
  */
-export function suppressTail<Name extends AnyName>(
-  report: OnDecision,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  let waiting: TurnEvent<Name>[] = [];
+export function suppressTail(report: OnDecision): EventStage<ClientName> {
+  let waiting: Event[] = [];
   let hasCalled = false;
 
-  const release = (
-    emit: Emit<TurnEvent<Name>>,
-    keep: (event: TurnEvent<Name>) => boolean,
-  ): void => {
+  const release = (emit: Emit<Event>, isShown: (event: Event) => boolean = () => true): void => {
     const events = waiting;
     waiting = [];
-    for (const event of events) if (keep(event)) emit(event);
+    for (const event of events) if (isShown(event)) emit(event);
   };
   return {
     each(event, emit) {
       switch (event.type) {
         case "call-start":
-          release(emit, () => true);
+          release(emit);
           hasCalled = true;
           return emit(event);
         case "refusal-delta":
-          // A refusal is no small talk: its message is shown.
-          release(emit, () => true);
+          // The message of a refusal is always shown.
+          release(emit);
           hasCalled = false;
           return emit(event);
         case "turn-end":
@@ -61,14 +58,9 @@ const textEvents: ReadonlySet<string> = new Set([
 
 const isText = ({ type }: { readonly type: string }): boolean => textEvents.has(type);
 
-/**
- * Leaves out the text of one choice if it makes calls. Whether it does is known
- * at the end, so this is for answers that are given as a whole.
- */
-export function callsAlone<Name extends AnyName>(
-  report: OnDecision,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
-  const waiting: TurnEvent<Name>[] = [];
+/** Leaves out the text of one choice if it makes calls. All events wait for its end, so this is for whole answers. */
+export function callsAlone(report: OnDecision): EventStage<ClientName> {
+  const waiting: Event[] = [];
   let hasCalled = false;
   return {
     each(event, emit) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask, calling, custom, fn, plain, withTools } from "../../../test/support/turns.ts";
-import { runStage } from "../../stream/stage.ts";
+import { chain, runStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { restoreAnswer } from "./restore.ts";
 import { planTools } from "./plan.ts";
@@ -22,7 +22,7 @@ function judged(name: string, text: string, profile = narrow, more = {}) {
   const reports: Decision[] = [];
   const plan = planTools(ask({ tools }), profile);
   const events = runStage(
-    restoreAnswer(plan, (decision) => void reports.push(decision)),
+    chain(restoreAnswer(plan, (decision) => void reports.push(decision))),
     calling(name, [text.slice(0, 3), text.slice(3)], more),
   );
   const input = events.map((event) => (event.type === "call-delta" ? event.text : "")).join("");

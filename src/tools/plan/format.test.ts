@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ask, calling, fn, message, plain, said } from "../../../test/support/turns.ts";
 import { fold } from "../../stream/fold.ts";
-import { runStage } from "../../stream/stage.ts";
+import { chain, runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -30,7 +30,7 @@ const stop = (how: "end" | "calls" | "length" = "end"): Event => ({
   stop: how,
 });
 const answer = (events: readonly Event[], format = asked) =>
-  fold(runStage(restoreAnswer(plan(format)), events));
+  fold(runStage(chain(restoreAnswer(plan(format))), events));
 const textOf = (events: readonly Event[], format = asked): unknown => {
   const { fault, choices } = answer(events, format);
   return fault?.message ?? choices[0]?.items;
@@ -155,7 +155,7 @@ describe("a format", () => {
   });
 
   it("fails the whole turn if one of its choices does, and then ends none", () => {
-    const events = runStage(restoreAnswer(plan()), [
+    const events = runStage(chain(restoreAnswer(plan())), [
       ...speak('{"sum":2}'),
       { type: "text-start", choice: 1 },
       { type: "text-delta", choice: 1, text: "no" },

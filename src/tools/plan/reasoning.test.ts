@@ -14,7 +14,7 @@ import { readRequest } from "../../dialects/chat/read-request.ts";
 import { anthropic } from "../../profiles/anthropic.ts";
 import { openaiResponses } from "../../profiles/openai.ts";
 import { fold } from "../../stream/fold.ts";
-import { runStage } from "../../stream/stage.ts";
+import { chain, runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Reasoning } from "../../turn/turn.ts";
@@ -37,7 +37,7 @@ const first = planTools(ask({ tools: [custom("patch")], items: [message("user", 
 
 /** What a client that echoes items has after an answer. */
 const heard = (events: readonly TurnEvent<UpstreamName>[]): readonly Item[] =>
-  fold(runStage(restoreAnswer(first), events)).choices[0]?.items ?? [];
+  (fold(runStage(chain(restoreAnswer(first)), events)).choices[0]?.items ?? []) as readonly Item[];
 const reply = (items: readonly Item[], to: string, profile = plain) =>
   planTools(ask({ tools: [custom("patch")], items }), profile, { origin: to });
 
@@ -135,7 +135,7 @@ describe("reasoning", () => {
 
   it("is left as it is in the straight lane", () => {
     const plan = planTools(ask({ tools: [fn("look")] }), whole, { origin });
-    const events = runStage(restoreAnswer(plan), thinking);
+    const events = runStage(chain(restoreAnswer(plan)), thinking);
     expect(events).toEqual(thinking);
   });
 
@@ -153,7 +153,7 @@ describe("reasoning that a chat client gives back in details", () => {
   const chat = ask({ dialect: "chat", tools: [fn("look")], items: [message("user", "go")] });
   const claude = planTools(chat, anthropic, { origin: "claude/opus" });
   const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
-  const answer = runStage(restoreAnswer(claude), [
+  const answer = runStage(chain(restoreAnswer(claude)), [
     { type: "reasoning-start", choice },
     { type: "reasoning-delta", choice, of: "summary", part: 0, text: "Hm." },
     { type: "reasoning-end", choice, encrypted: "s1g" },
@@ -211,7 +211,7 @@ describe("reasoning that a chat client gives back in details", () => {
       part,
       text,
     });
-    const events = runStage(restoreAnswer(claude), [
+    const events = runStage(chain(restoreAnswer(claude)), [
       { type: "reasoning-start", choice },
       said(0, "First, "),
       said(0, "this."),

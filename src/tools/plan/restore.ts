@@ -2,10 +2,10 @@
 
 import { jsonOf } from "../../json/json.ts";
 import { errorsIn } from "../../schema/check.ts";
-import { chain, type Emit, type Stage } from "../../stream/stage.ts";
+import type { Emit, EventStage, Stage } from "../../stream/stage.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, OnLeftOut, TurnEnd, TurnEvent } from "../../turn/event.ts";
-import { clientName, type ClientName, type UpstreamName } from "../../turn/names.ts";
+import { clientName, type AnyName, type ClientName, type UpstreamName } from "../../turn/names.ts";
 import { callPath } from "../../turn/path.ts";
 import type { CallRules } from "../../turn/rules.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
@@ -29,15 +29,15 @@ export type Withholding = {
   readonly rules?: Pick<CallRules, "parallel"> | undefined;
 };
 
-/** Applies a plan to the answer: restores and checks calls, keeps the format, seals reasoning. */
+/** The stages that apply a plan to the answer: they restore and check calls, keep the format, and seal reasoning. */
 export function restoreAnswer(
   plan: Plan,
   report?: OnDecision,
   withholding?: Withholding,
-): Stage<TurnEvent<UpstreamName>, Event> {
-  let stages: Stage<TurnEvent<UpstreamName>, Event> = new CallRestorer(plan, report, withholding);
-  if (plan.check !== undefined) stages = chain(stages, keepFormat(plan.check));
-  if (plan.seal !== undefined) stages = chain(stages, sealReasoning(plan.seal));
+): readonly EventStage<AnyName>[] {
+  const stages: EventStage<AnyName>[] = [new CallRestorer(plan, report, withholding)];
+  if (plan.check !== undefined) stages.push(keepFormat(plan.check));
+  if (plan.seal !== undefined) stages.push(sealReasoning(plan.seal));
   return stages;
 }
 

@@ -11,7 +11,7 @@ import {
   restored,
   whole,
 } from "../../../test/support/turns.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { chain, runStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -168,7 +168,10 @@ describe("calls written in text", () => {
       "<use_tool><name>files.read</name><path>a</path></use_tool>",
       "<use_tool><name>functions.look</name><q>1</q></use_tool>",
     ].join("\n");
-    const events = runStage(chain(stage(), normalizeStream<UpstreamName>()), [say(text), end()]);
+    const events = runStage(chain([stage(), new StreamNormalizer<UpstreamName>()]), [
+      say(text),
+      end(),
+    ]);
     expect(restored(plan, events).calls).toMatchObject([
       { kind: "custom", name: "patch", input: "*** Begin <b>" },
       { kind: "custom", name: "patch", input: "*** Begin\n <b>" },
@@ -177,7 +180,7 @@ describe("calls written in text", () => {
       { kind: "function", name: "look", input: '{"q":"1"}' },
     ]);
     const native = planTools(ask({ tools }), whole);
-    const same = runStage(chain(stage(native), normalizeStream<UpstreamName>()), [
+    const same = runStage(chain([stage(native), new StreamNormalizer<UpstreamName>()]), [
       say(text),
       end(),
     ]);
@@ -445,7 +448,7 @@ describe("what stands beside calls in text", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...parts, ...others)), (events) => {
         const last = [say("."), end(), say(".", 1), end(1)];
-        const out = runStage(chain(stage(), normalizeStream<UpstreamName>(2)), [
+        const out = runStage(chain([stage(), new StreamNormalizer<UpstreamName>(2)]), [
           ...events,
           ...last,
         ]);

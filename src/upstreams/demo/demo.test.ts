@@ -2,7 +2,7 @@ import { chat } from "../../dialects/chat/chat.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import { demo } from "../../profiles/scripted.ts";
@@ -54,7 +54,7 @@ async function events(said: string | Item<UpstreamName>[], asked: Asked = {}): P
     end: resolve,
   });
   await promise;
-  return runStage(normalizeStream<UpstreamName>(), heard);
+  return runStage(new StreamNormalizer<UpstreamName>(), heard);
 }
 const ask = async (
   said: string | Item<UpstreamName>[],

@@ -1,6 +1,6 @@
 import type { EventReader } from "../../dialects/dialect.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
-import { sseReader, type SseReader } from "../../stream/sse.ts";
+import { SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -250,7 +250,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
       return this.#hear(text.slice(at));
     }
     this.#form = "frames";
-    this.#sse = sseReader(this.#frame, { onRun: this.#run });
+    this.#sse = new SseReader(this.#frame, { onRun: this.#run });
     if (!type.includes("event-stream")) this.#text = text.slice(0, LONGEST_ERROR);
     this.#sse.feed(text);
   }

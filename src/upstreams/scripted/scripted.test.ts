@@ -5,7 +5,7 @@ import { stillClock } from "../../../test/support/still-clock.ts";
 import { dialectRegistry } from "../../dialects/registry.ts";
 import { chat } from "../../dialects/chat/chat.ts";
 import type { Dialect } from "../../dialects/dialect.ts";
-import { normalizeStream } from "../../stream/normalize.ts";
+import { StreamNormalizer } from "../../stream/normalize.ts";
 import { fold, type Answer } from "../../stream/fold.ts";
 import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
@@ -79,7 +79,7 @@ async function play(
 ): Promise<Answer<UpstreamName>> {
   const { events } = listen(stage(script, dialects).upstream, turn);
   await settled();
-  return fold(runStage(normalizeStream<UpstreamName>(), events));
+  return fold(runStage(new StreamNormalizer<UpstreamName>(), events));
 }
 const textOf = (answer: Answer<UpstreamName>, choice = 0): string =>
   (answer.choices[choice]?.items ?? [])
@@ -108,7 +108,7 @@ describe("the example in the documentation", () => {
     await settled();
     expect(told.events.map((event) => event.type)).toEqual(["turn-start"]);
     clock.move(200);
-    const second = fold(runStage(normalizeStream<UpstreamName>(), told.events));
+    const second = fold(runStage(new StreamNormalizer<UpstreamName>(), told.events));
     expect(textOf(second)).toBe("Paris is sunny, London is not.");
     expect(second.usage).toEqual({ input: 120, output: 9, total: 129 });
     expect(told.ends()).toBe(1);
@@ -138,7 +138,7 @@ describe("which turn is taken", () => {
   const taken = async (items: Item<UpstreamName>[], model?: string): Promise<string> => {
     const { events } = listen(stage(turns).upstream, turnOf(items), model);
     await settled();
-    return textOf(fold(runStage(normalizeStream<UpstreamName>(), events)));
+    return textOf(fold(runStage(new StreamNormalizer<UpstreamName>(), events)));
   };
 
   it("follows the conditions, then the place in the conversation", async () => {
@@ -313,7 +313,7 @@ describe("steps", () => {
       const { events } = listen(upstream, turnOf([]));
       await settled();
       const answered = (): Answer<UpstreamName> =>
-        fold(runStage(normalizeStream<UpstreamName>(), events));
+        fold(runStage(new StreamNormalizer<UpstreamName>(), events));
       expect([textOf(answered()), answered().fault?.code]).toEqual(["Grüße 😀", "upstream.cut"]);
       clock.move(50);
       expect([answered().choices[0]?.stop, answered().fault]).toEqual(["end", undefined]);

@@ -3,7 +3,7 @@ import { type DialectRegistry, standIns } from "../../dialects/registry.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import { scripted } from "../../profiles/scripted.ts";
 import type { Source } from "../../stream/flow.ts";
-import { sseReader, type SseReader } from "../../stream/sse.ts";
+import { SseReader } from "../../stream/sse.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -293,7 +293,7 @@ class ScriptedAnswer {
     const { dialects, newId } = this.#options;
     const reader = dialects?.get(dialect)?.upstream?.readEvents({ newId, frames: false });
     if (reader === undefined) return undefined;
-    const sse = sseReader((data, name, partial) => {
+    const sse = new SseReader((data, name, partial) => {
       if (!reader.done()) reader.frame(data, name, partial, this.#note);
     });
     const open = { reader, decoder: new TextDecoder(), sse };
