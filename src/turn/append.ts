@@ -1,7 +1,6 @@
 /**
- * Adds all of a list to another. A spread hands each entry over on the
- * stack, which some 100,000 of them overflow: no list that somebody else makes
- * long may be spread into arguments.
+ * Adds all entries of a list to another. Some 100,000 entries spread into arguments overflow the
+ * stack, so no list of a client or an upstream may be spread into arguments.
  */
 export function append<T>(list: T[], more: Iterable<T>): void {
   for (const one of more) list.push(one);

@@ -1,24 +1,21 @@
-/** Time, passed in: pure rooms never ask the machine for it. */
+/** The clock is passed in: pure rooms never read the machine's time. */
 export type Clock = {
-  /**
-   * Milliseconds on a clock that only goes forward, for waiting and for how long
-   * something took: the machine's date may be set back while somebody waits.
-   */
+  /** Milliseconds on a monotonic clock, for waiting and durations: the machine's date may be set back. */
   now(): number;
-  /** Milliseconds since the epoch by the machine's date, for what is shown or stored. */
+  /** Milliseconds since the epoch by the machine's date, for output and storage. */
   date(): number;
   /**
-   * Calls `then` at the moment by `now`; the returned function calls it off. A process
-   * with nothing else to do does not stay for what is in the `background`.
+   * Calls `then` at a moment of `now`; the returned function cancels that. A timer in the
+   * `background` does not keep the process alive.
    */
   at(moment: number, then: () => void, background?: "background"): () => void;
 };
 
-/** Waits until something is so, or the moment has come. It is looked at from time to time. */
-export function until(clock: Clock, isSo: () => boolean, moment: number): Promise<void> {
+/** Waits until a condition is true, or until a moment. The condition is checked at intervals. */
+export function until(clock: Clock, isMet: () => boolean, moment: number): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {
-      if (isSo() || clock.now() >= moment) return resolve();
+      if (isMet() || clock.now() >= moment) return resolve();
       clock.at(Math.min(moment, clock.now() + LOOK_MS), look);
     };
     look();

@@ -1,24 +1,20 @@
-/**
- * One thing that was done to a request so that an upstream could take it.
- * `path` is in the client's words, so that the client can find it.
- */
+/** One change to a request or an answer. `path` is a path in the client's own request. */
 export type Decision = {
   readonly path: string;
   readonly action: Action;
   readonly reason: string;
 };
 
-/** Hears of what had to be done to an answer, while it is given. */
+/** Receives the changes to an answer while it is sent. */
 export type OnDecision = (decision: Decision) => void;
 
 /**
  * `dropped`: not sent. `changed`: sent with another meaning or form.
  * `renamed`: sent under another name, restored on the way back.
  * `reshaped`: sent in another form, restored on the way back.
- * `repaired`: a fault in the request was mended. `unused`: a hint about cost
- * or speed that the upstream does not take; the answer is the same without it.
- * `noticed`: something of the answer is not as it was asked for, and was passed
- * on as it is.
+ * `repaired`: a fault in the request was mended.
+ * `unused`: a hint about cost or speed that the upstream does not take; the answer is the same.
+ * `noticed`: a part of the answer differs from the request, and was sent unchanged.
  */
 export type Action =
   | "dropped"
@@ -29,14 +25,14 @@ export type Action =
   | "unused"
   | "noticed";
 
-/** What strictness refuses: the request would not mean the same. */
+/** True for changes that strictness refuses: the request would mean something else. */
 export const isLossy = (decision: Decision): boolean =>
   decision.action === "dropped" || decision.action === "changed";
 
-/** How many decisions of one turn are listed: requests and answers with no end of odd things must not fill memory. */
+/** The most decisions that one turn lists, so that they cannot fill memory. */
 export const MAX_DECISIONS = 1000;
 
-/** The decisions, cut to as many as are listed of what stands in lists, with one that counts the rest. */
+/** Limits the decisions on entries of lists, and adds one that counts the rest. */
 export function boundDecisions(decisions: readonly Decision[], more = 0): readonly Decision[] {
   if (decisions.length <= MAX_DECISIONS && more === 0) return decisions;
   let listed = 0;

@@ -1,52 +1,52 @@
 import type { Fields, Params } from "./turn.ts";
 
-/** Where the requests of a dialect keep parameters; a dot goes into a group. */
+/** The paths of parameters in the requests of a dialect; a dot separates a group from its field. */
 export type ParamPaths = { readonly [P in keyof Params]?: string };
 
 /**
- * What code that serves every dialect may ask about one: what its requests call
- * their parts, for decisions and faults, and what its answers have room for.
+ * Properties of a dialect for code that serves every dialect: the names of the parts of its
+ * requests, for decisions and faults, and the parts that its answers can hold.
  */
 export type DialectTraits = {
   /** The field that holds the conversation, a list or a single text. */
   readonly conversation: string;
-  /** The field for instructions, where they are not part of the conversation. */
+  /** The field for instructions; undefined if they are part of the conversation. */
   readonly instructions?: string | undefined;
-  /** Other words by which upstreams of the dialect blame a part of the conversation. */
+  /** Other names that upstreams of the dialect give the conversation in their errors. */
   readonly blamedAs?: readonly string[] | undefined;
   readonly format: {
     readonly path: string;
-    /** The group below it that holds a schema and its name, if there is one. */
+    /** The group below the path that holds a schema and its name. */
     readonly schemaGroup?: string | undefined;
   };
-  /** A parameter without a path is one that the dialect does not have. */
+  /** The dialect has no parameter without a path. */
   readonly params: ParamPaths;
-  /** Older keys for the same parameters, where a client may use either. */
+  /** Older keys of the same parameters, which clients may also use. */
   readonly olderParams?: ParamPaths | undefined;
-  /** Whether the fields of a tool stand in an object named after its type. */
+  /** True if the fields of a tool are in an object named after its type. */
   readonly nestsTools: boolean;
-  /** Whether a function is strict unless it says that it is not. */
+  /** True if functions are strict by default. */
   readonly strictFunctions: boolean;
-  /** Whether `strict` holds for objects that may leave properties out; elsewhere those are refused. */
+  /** True if `strict` allows optional properties; other dialects refuse such schemas. */
   readonly openStrict?: boolean | undefined;
-  /** Whether calls of built-in tools are written as calls of a function. */
+  /** True if calls of built-in tools are written as calls of a function. */
   readonly builtinsAsFunctions: boolean;
-  /** Whether a request with nothing but tools that the provider runs asks for just those to be run. */
+  /** True if a request with only tools that the provider runs cannot be answered without them. */
   readonly asksForHosted?: boolean | undefined;
-  /** Whether its reasoning carries a text that only the upstream which made it can read. */
+  /** True if its reasoning can carry a text that only the upstream that made it can read. */
   readonly sealsReasoning: boolean;
-  /** Whether such a text stands in a list of details beside the words, and what was not sealed stays as it came. */
+  /** True if that text is in a list of details beside the readable reasoning, and unsealed reasoning stays unchanged. */
   readonly sealsInDetails?: boolean | undefined;
-  /** Whether all of its reasoning carries such a text, also where the upstream wants none back; and the words stand beside it. */
+  /** True if all of its reasoning carries that text beside readable reasoning, also for upstreams that want none back. */
   readonly signsReasoning?: boolean | undefined;
-  /** Whether an answer goes on with the model's own words, where a conversation ends with them. */
+  /** True if an answer continues the conversation's last message, if that is the model's. */
   readonly prefills?: boolean | undefined;
-  /** Whether a stream tells the end of each call, and not only that of the whole answer. */
+  /** True if a stream marks the end of each call. */
   readonly endsCalls: boolean;
-  /** Whether the text and the calls of an answer are one message. */
+  /** True if the text and the calls of an answer are one message. */
   readonly callsInMessage: boolean;
-  /** What an answer says that ended at a stop sequence, where the dialect has words for it. */
+  /** Fields of an answer that ended at a stop sequence. */
   readonly stoppedAt?: ((sequence: string) => Fields) | undefined;
-  /** How many choices an answer has room for. */
+  /** The most choices of an answer. */
   readonly choices: number;
 };

@@ -5,30 +5,29 @@ import type { AnyName } from "./names.ts";
 import type { DialectName, Extra, Fields } from "./turn.ts";
 
 /**
- * `calls`: the model waits for results. `filter`: the provider stopped it.
- * `pause`: the provider let go of a long turn, and goes on where it is sent its
- * own answer back.
+ * `calls`: the model waits for results. `filter`: the provider stopped the answer. `pause`: the
+ * provider interrupted a long turn, and continues it if it is sent its own answer.
  */
 export type StopReason = "end" | "calls" | "length" | "filter" | "pause";
 
-/** Whether more would have come. */
+/** True if the answer ended before the model was finished. */
 export const isCut = (stop: StopReason): boolean => stop !== "end" && stop !== "calls";
 
 export type Usage = {
   readonly input: number;
   readonly output: number;
   readonly total: number;
-  /** Of the input: read from a cache, and written to one. */
+  /** Input tokens that were read from a cache, and written to one. */
   readonly cached?: number | undefined;
   readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
-  /** What else the upstream counted, such as the searches it made. */
+  /** Other counts of the upstream, such as the searches that it made. */
   readonly extra?: Extra | undefined;
-  /** Some of it is an estimate: an upstream did not count all that it was sent and said. */
+  /** True if a part is an estimate, because an upstream did not count all of its tokens. */
   readonly estimated?: true | undefined;
 };
 
-/** The counts of two upstream calls together; what only one of them counted is that one's. */
+/** The sum of two counts. A field that only one of them has keeps its value. */
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,
   output: a.output + b.output,
@@ -44,13 +43,13 @@ const addCount = (a: number | undefined, b: number | undefined): number | undefi
   a === undefined ? b : b === undefined ? a : a + b;
 
 /**
- * What a turn says while it runs. What belongs to one of `n` answers carries its
- * `choice`; the start, the count, a failure and frames are the whole turn's.
+ * The events of an answer. Events of one of `n` answers carry its `choice`; the start, the count, a
+ * failure and frames belong to the whole turn.
  *
- * A reader may leave out starts and ends it was not told of; the `StreamNormalizer` stage
- * adds them. After it: a block is opened before its deltas and closed once, all
- * blocks are closed before their choice's `turn-end`, and the stream holds
- * either one `turn-end` for each choice or, last, one `turn-fail`.
+ * A reader may leave out starts and ends that the upstream did not send; the stage
+ * `StreamNormalizer` adds them. After it, a block is opened before its deltas and closed once, all
+ * blocks are closed before their choice's `turn-end`, and the stream holds either one `turn-end`
+ * for each choice or, last, one `turn-fail`.
  */
 export type TurnEvent<Name extends AnyName> =
   | TurnStart
@@ -77,13 +76,13 @@ export type TurnEvent<Name extends AnyName> =
 
 export type TurnStart = {
   readonly type: "turn-start";
-  /** The dialect the upstream speaks: whose ids and extras these are. */
+  /** The upstream's dialect, which defines the ids and extra fields of the answer. */
   readonly dialect?: DialectName | undefined;
   readonly id?: string | undefined;
   readonly model?: string | undefined;
-  /** Seconds since the epoch, as the upstream said. */
+  /** Seconds since the epoch by the upstream's clock. */
   readonly created?: number | undefined;
-  /** What else the upstream said of the answer as a whole. */
+  /** Other fields of the whole answer. */
   readonly extra?: Fields | undefined;
 };
 
@@ -95,7 +94,7 @@ export type TextStart = {
   readonly id?: string | undefined;
   readonly phase?: string | undefined;
 };
-/** The text goes on in a new part of the same message. */
+/** Begins a new part of the same message. */
 export type TextBreak = { readonly type: "text-break"; readonly choice: number };
 export type TextDelta = {
   readonly type: "text-delta";
@@ -127,7 +126,7 @@ export type TextEnd = {
   readonly extra?: Extra | undefined;
 };
 
-/** A refusal stands in a message, between its `text-start` and `text-end`. */
+/** A piece of a refusal, inside a message: between its `text-start` and `text-end`. */
 export type RefusalDelta = {
   readonly type: "refusal-delta";
   readonly choice: number;
@@ -145,7 +144,7 @@ export type ReasoningDelta = {
   readonly text: string;
   readonly literals?: Literals | undefined;
   readonly of: "content" | "summary";
-  /** Which paragraph of the summary or content. */
+  /** The number of the paragraph in the summary or content. */
   readonly part: number;
 };
 export type ReasoningEnd = {
@@ -158,10 +157,10 @@ export type ReasoningEnd = {
 };
 
 /**
- * What a dialect says with an answer and we do not understand, such as sound or
- * the signature of a thought: a piece of it, as it came. That of reasoning is
- * told once more with its end, as a whole. What stands beside the message of a
- * choice, or beside all choices, comes whole, and once for each of its values.
+ * Fields of an answer that the gateway does not understand, such as sound or the signature of
+ * reasoning, in pieces as the upstream sent them. The end of reasoning repeats its fields as a
+ * whole. Fields beside the message of a choice, or beside all choices, come whole, once for each
+ * value.
  */
 export type VendorExtra = {
   readonly type: "vendor-extra";
@@ -173,7 +172,7 @@ export type VendorExtra = {
 export type CallStart<Name extends AnyName> = {
   readonly type: "call-start";
   readonly choice: number;
-  /** Which call of the choice, from 0, without gaps. */
+  /** The number of the call in its choice, from 0, without gaps. */
   readonly call: number;
   readonly id: string;
   readonly kind: string;
@@ -190,8 +189,8 @@ export type CallDelta = {
   readonly literals?: Literals | undefined;
 };
 /**
- * A call is finished by the stream, never because its arguments parse.
- * `complete: false`: the upstream was cut off in the middle of it.
+ * The stream ends a call, never the fact that its arguments parse. `complete: false`: the answer
+ * was cut off inside the call.
  */
 export type CallEnd = {
   readonly type: "call-end";
@@ -200,14 +199,14 @@ export type CallEnd = {
   readonly complete: boolean;
 };
 
-/** Is told of a call that is left out of an answer, and of how many characters its arguments had, where they were read. */
+/** Receives each call that is left out of an answer, with the length of its arguments if they were read. */
 export type OnLeftOut = (
   event: CallStart<AnyName>,
   why: "withheld" | "repeated",
   chars?: number,
 ) => void;
 
-/** An output item of a kind we do not know, as first seen. `item` counts them from 0. */
+/** The first form of an output item of an unknown kind. `item` counts them from 0. */
 export type ItemStart = {
   readonly type: "item-start";
   readonly choice: number;
@@ -216,7 +215,7 @@ export type ItemStart = {
   readonly dialect: DialectName;
   readonly raw: Fields;
 };
-/** An event about such an item, as the upstream sent it. */
+/** An event of the upstream about such an item. */
 export type ItemNote = {
   readonly type: "item-note";
   readonly choice: number;
@@ -232,40 +231,38 @@ export type ItemEnd = {
   readonly raw: Fields;
 };
 
-/** May come anywhere; the last one counts. */
+/** A token count. It may come anywhere; the last one counts. */
 export type UsageCount = { readonly type: "usage"; readonly usage: Usage };
 
 export type TurnEnd = {
   readonly type: "turn-end";
   readonly choice: number;
   readonly stop: StopReason;
-  /** What else the upstream said of the end, such as the stop sequence. */
+  /** Other fields of the end, such as the stop sequence. */
   readonly extra?: Extra | undefined;
 };
 
 export type TurnFail = { readonly type: "turn-fail"; readonly fault: Fault };
 
-/**
- * What the upstream sent to say the events before this one, for the straight
- * lane. A frame is regular when nothing in it had to be repaired.
- */
+/** The text of the upstream that the events before this one were read from, for the straight lane. */
 export type Frame = {
   readonly type: "frame";
   readonly data: string;
-  /** Text of several SSE frames in place of `data` and `name`, with their blank lines. */
+  /** The text of several SSE frames, with their blank lines, in place of `data` and `name`. */
   readonly run?: string | undefined;
   /** The SSE event name, if there was one. */
   readonly name?: string | undefined;
+  /** True if nothing in the frame had to be repaired. */
   readonly forwardable: boolean;
-  /** `terminal`: the turn is over after it. `done`: the sentinel behind it. */
+  /** `terminal`: the frame ends the turn. `done`: the sentinel after that. */
   readonly ends?: "terminal" | "done" | undefined;
   /** The frame contains the answer object, and so the answer's id. */
   readonly hasAnswer?: boolean | undefined;
-  /** It only counts tokens. */
+  /** True if the frame holds nothing but a token count. */
   readonly usageOnly?: boolean | undefined;
-  /** The choices whose end it said: noted by `StreamNormalizer`, which holds their `turn-end` back. */
+  /** The choices that the frame ends, set by `StreamNormalizer`, which holds their `turn-end` back. */
   readonly stops?: readonly number[] | undefined;
   readonly sequence?: number | undefined;
-  /** It is a whole body and not part of a stream. */
+  /** True for a whole body that is not part of a stream. */
   readonly whole?: boolean | undefined;
 };

@@ -1,17 +1,17 @@
-/** Why a request to an upstream failed, as its operator reads it. */
+/** The reason of a failed request to an upstream, for the operator. */
 
 import type { Fault } from "./fault.ts";
 
-/** It holds no secrets. The message may quote the request; code and type are single words. */
+/** A reason holds no secrets. The message may quote the request; code and type are single words. */
 export type FailureReason = {
   /** The upstream's own code and type of the error. */
   readonly code?: string | undefined;
   readonly type?: string | undefined;
-  /** What happened, the upstream's own sentence and the remedy. */
+  /** The event, the upstream's own sentence and the remedy. */
   readonly message?: string | undefined;
 };
 
-/** Characters of an upstream's own sentence. */
+/** The most characters of an upstream's own sentence. */
 const LONGEST = 300;
 
 /** The reason of a fault. The sentence of the upstream in its message is cut to 300 characters. */
@@ -26,17 +26,17 @@ export function reasonOf({ message, detail: { said = {} } }: Fault): FailureReas
 export const wordsOnly = ({ code, type }: FailureReason): FailureReason | undefined =>
   code === undefined && type === undefined ? undefined : { code, type };
 
-/** `insufficient_quota, requests`, to be shown behind a fault; empty if there are none. */
+/** The words to show after a fault, such as `insufficient_quota, requests`; may be empty. */
 export const reasonWords = ({ code, type }: FailureReason = {}): string =>
   [...new Set([code, type])].filter((word) => word !== undefined).join(", ");
 
-/** Some upstreams put whole sentences where a code belongs. */
+/** The text if it is a single word: some upstreams send whole sentences as a code. */
 const wordIn = (text: string | undefined): string | undefined =>
   text !== undefined && /^[\w.:/-]{1,80}$/.test(text) && withoutKeys(text) === text
     ? text
     : undefined;
 
-/** What well-known services' keys look like; the prefix tells whose. Stars: services show a key with its middle hidden. */
+/** Patterns of the keys of well-known services, by their prefixes. Stars match keys whose middle the service has hidden. */
 export const keyShapes: readonly RegExp[] = [
   /\b(?:sk|rk|pk)-[A-Za-z0-9_*-]{16,}/g,
   /\b(?:gsk|hf|r8|xai|npm|glpat|dop_v1|tvly|pplx|fw|nvapi|csk|sess)[-_][A-Za-z0-9_-]{16,}/g,
@@ -44,7 +44,7 @@ export const keyShapes: readonly RegExp[] = [
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g,
   /\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}/g,
-  // A run of such letters is only looked through if dots are behind it, so that none is twice.
+  // The look-ahead requires the dots first, so that no run of letters is searched twice.
   /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
   /\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{12,}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,

@@ -1,5 +1,5 @@
 export type FaultSpec = {
-  /** The HTTP status at the door; a fault that carries its own overrides it. */
+  /** The HTTP status for the client, unless the fault has its own. */
   readonly status: number;
   /** The `type` of an OpenAI error body. */
   readonly type:
@@ -9,11 +9,11 @@ export type FaultSpec = {
     | "not_found_error"
     | "rate_limit_error"
     | "server_error";
-  /** Whether the same request may succeed later. */
+  /** True if the same request may succeed later. */
   readonly retry: boolean;
-  /** Whether another upstream may succeed where this one never will. */
+  /** True if only another upstream may succeed. */
   readonly elsewhere?: true;
-  /** Whether the upstream reported it. */
+  /** True if the upstream reported it. */
   readonly fromUpstream?: true;
   readonly what: string;
 };

@@ -4,7 +4,7 @@ import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
 
-/** What an upstream said of its failure, in its own words. They may quote the request. */
+/** The upstream's own description of its failure. It may quote the request. */
 export type UpstreamWords = {
   readonly message?: string | undefined;
   readonly code?: string | undefined;
@@ -12,24 +12,24 @@ export type UpstreamWords = {
 };
 
 export type FaultDetail = {
-  /** The field of the request it is about. */
+  /** The field of the request with the problem. */
   readonly param?: string | undefined;
   /** The upstream's own code, kept for the client. */
   readonly upstreamCode?: string | undefined;
-  /** Its words, for the operator; the message has the sentence too. */
+  /** The upstream's description, for the operator; the message repeats its sentence. */
   readonly said?: UpstreamWords | undefined;
   readonly status?: number | undefined;
-  /** Whether the same request may succeed soon, where more is known than the code says. */
+  /** True if the same request may succeed soon; overrides the table. */
   readonly retry?: boolean | undefined;
-  /** Seconds, as the upstream asked. */
+  /** Seconds that the upstream asks to wait. */
   readonly retryAfter?: string | undefined;
-  /** What the tenant has left of its limits. */
+  /** The rest of the tenant's limits. */
   readonly rateLimits?: RateLimits | undefined;
-  /** The methods that the route does take. */
+  /** The methods that the route takes. */
   readonly allow?: string | undefined;
-  /** The `content-encoding`s that are read. */
+  /** The `content-encoding`s that the gateway reads. */
   readonly acceptEncoding?: string | undefined;
-  /** More, for the log. Never content, never secrets. */
+  /** Other fields for the log: never content or secrets. */
   readonly log?: Fields | undefined;
 };
 
@@ -53,18 +53,18 @@ export class Fault extends Error {
     return faults[this.code].type;
   }
 
-  /** Whether the client may send the same request again. */
+  /** True if the client may send the same request again. */
   get mayRetry(): boolean {
     return this.detail.retry ?? faults[this.code].retry;
   }
 
-  /** Whether the next upstream of a chain may try. */
+  /** True if the next upstream of a chain may try. */
   get mayFallBack(): boolean {
     const { retry, elsewhere }: FaultSpec = faults[this.code];
     return retry || elsewhere === true;
   }
 
-  /** Whether it is the upstream's own word that it failed. */
+  /** True if the upstream itself reported the failure. */
   get isFromUpstream(): boolean {
     const { fromUpstream }: FaultSpec = faults[this.code];
     return fromUpstream === true;

@@ -1,10 +1,8 @@
-/** Ids that are made together for the items of one request: a store can keep them, and find them, as one. */
-
 import type { NewId } from "./clock.ts";
 
 export type ItemIds = {
   readonly next: NewId;
-  /** What they have in common, and no other request's. */
+  /** The part that all ids of one request share. */
   readonly group: string;
 };
 
@@ -12,8 +10,8 @@ const GROUP_LENGTH = 20;
 const ID = new RegExp(`^[a-z]+_([a-z2-7]{${GROUP_LENGTH}})([0-9]{4,})$`);
 
 /**
- * Ids that nobody can guess, and that begin alike: side by side in the index of a
- * database, they are written on one page and not on one each.
+ * Ids for the items of one request. They cannot be guessed, and share a prefix, so that the index of
+ * a database keeps them on one page.
  */
 export function itemIds(newId: NewId): ItemIds {
   const group = newId("item").slice("item_".length).slice(0, GROUP_LENGTH);
@@ -21,7 +19,7 @@ export function itemIds(newId: NewId): ItemIds {
   return { group, next: (prefix) => `${prefix}_${group}${String(count++).padStart(4, "0")}` };
 }
 
-/** The group that an id was made in, and which of them it is; undefined for other ids. */
+/** The group and number of an id that `itemIds` made; undefined for other ids. */
 export function madeId(
   id: string,
 ): { readonly group: string; readonly number: number } | undefined {
@@ -29,12 +27,12 @@ export function madeId(
   return group === undefined ? undefined : { group, number: Number(number) };
 }
 
-/** The group that an id was made in, if it was. */
+/** The group of an id that `itemIds` made; undefined for other ids. */
 export const groupOf = (id: string): string | undefined => madeId(id)?.group;
 
-/** More than any id or seal has that we or a provider make. */
+/** The most characters of a stored id; ids and seals of the gateway and of providers are shorter. */
 export const MAX_STORED_ID = 512;
 
-/** Whether what is stored can have this id. Databases take neither NUL nor halves of a character. */
+/** True if an id can be stored. Databases take neither NUL nor lone surrogates. */
 export const isStorableId = (id: string): boolean =>
   id.length <= MAX_STORED_ID && id.isWellFormed() && !id.includes("\0");

@@ -1,22 +1,20 @@
-/** Questions that are asked about items of a conversation. */
-
 import type { AnyName } from "./names.ts";
 import type { Item, Message } from "./turn.ts";
 
-/** Whether the model itself said it. */
+/** True for items that the model itself made. */
 export const isByModel = <Name extends AnyName>(item: Item<Name>): boolean =>
   item.type === "call" ||
   item.type === "reasoning" ||
   (item.type === "message" && item.role === "assistant");
 
-/** Whether the model itself said it, or its provider did it in the model's turn. */
+/** True for items of the model's turn: its own, and those of its provider. */
 export const isOfModelTurn = <Name extends AnyName>(item: Item<Name>): boolean =>
   item.type === "opaque" || isByModel(item);
 
-/** Whether it tells the model what to be, whichever of the two roles a dialect has for that. */
+/** True for messages of the system or developer role. */
 export const isBySystem = <Name extends AnyName>(item: Item<Name>): item is Message =>
   item.type === "message" && (item.role === "system" || item.role === "developer");
 
-/** Whether it is a field of its own in its dialect. */
+/** True for a message that its dialect keeps in the field for instructions. */
 export const isInstructions = <Name extends AnyName>(item: Item<Name>): item is Message =>
   item.type === "message" && item.instructions === true;

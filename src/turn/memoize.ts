@@ -1,7 +1,6 @@
 /**
- * Makes something of an object once, and keeps it as long as the object is
- * there. Agents send the same tools for hours, and the same tools are the same
- * object: whatever is made of them need not be made again.
+ * Computes a value of an object once, and keeps it as long as the object exists. Agents send the
+ * same tools for hours, and equal lists of tools are the same object.
  */
 export function memoizeByIdentity<Key extends object, Value extends {}>(
   make: (key: Key) => Value,

@@ -1,9 +1,9 @@
 declare const side: unique symbol;
 
-/** The name the client gave a tool. Never leaves for an upstream. */
+/** The client's name of a tool. It is never sent to an upstream. */
 export type ClientName = string & { readonly [side]: "client" };
 
-/** The name an upstream was told. Never reaches a client. */
+/** The upstream's name of a tool. It is never sent to a client. */
 export type UpstreamName = string & { readonly [side]: "upstream" };
 
 export type AnyName = ClientName | UpstreamName;

@@ -9,7 +9,7 @@ type Conversation<Name extends AnyName> = Pick<
   "traits" | "items" | "places" | "body" | "historyPath"
 >;
 
-/** Where the client finds an item in its own request, whatever the conversation has become since. */
+/** The path of an item in the client's own request. */
 export function itemPath<Name extends AnyName>(turn: Conversation<Name>, at: number): string {
   const { conversation, instructions } = turn.traits;
   const item = turn.items[at];
@@ -20,7 +20,7 @@ export function itemPath<Name extends AnyName>(turn: Conversation<Name>, at: num
   return `${conversation}[${place}]`;
 }
 
-/** The same as a number, for a list that is made of this one. */
+/** The index of an item in the client's own request. */
 export const itemPlace = <Name extends AnyName>(
   { items, places = inputsOf(items) }: Pick<Turn<Name>, "items" | "places">,
   at: number,
@@ -28,8 +28,8 @@ export const itemPlace = <Name extends AnyName>(
 
 type Items = readonly Item<AnyName>[];
 
-/** Places for a conversation that begins with so many items of earlier turns. */
-export const placesBehind = <Name extends AnyName>(
+/** Places for a conversation whose first `earlier` items come from earlier turns. */
+export const placesAfter = <Name extends AnyName>(
   items: readonly Item<Name>[],
   earlier: number,
 ): readonly number[] => {
@@ -37,12 +37,12 @@ export const placesBehind = <Name extends AnyName>(
   return items.map((item) => (isInstructions(item) ? 0 : Math.max(-1, place++)));
 };
 
-/** The place of each item in the input, where instructions have none. */
+/** The place of each item in the input. Instructions are not part of the input. */
 const inputsOf = memoizeByIdentity((items: Items): readonly number[] => {
   let place = 0;
   return items.map((item) => (isInstructions(item) ? place : place++));
 });
 
-/** Where a call stands in the answer of the model: the client may have been given fewer. */
+/** The path of a call in the model's answer; the client may have received fewer calls. */
 export const callPath = ({ choice, call }: Pick<CallEnd, "choice" | "call">): string =>
   `output.choices[${choice}].calls[${call}]`;

@@ -1,17 +1,17 @@
 import type { DialectName, Fields, Params, Role } from "./turn.ts";
 
-/** How a kind of tool fares on an upstream. */
+/** The rule of an upstream for a kind of tool. */
 export type KindRule = "native" | "degrade" | "ignore" | "refuse";
 
 export type NameRule = {
   /** A character class without brackets, such as `A-Za-z0-9_-`. */
   readonly chars: string;
   readonly max: number;
-  /** The class of the first character, where it is narrower. */
+  /** The class of the first character, if it is narrower. */
   readonly first?: string | undefined;
-  /** Names the upstream keeps for itself; `mcp__*` stands for all that begin so. */
+  /** Names that the upstream reserves; `mcp__*` matches all names with that prefix. */
   readonly reserved?: readonly string[] | undefined;
-  /** How unlawful names are made lawful: `bend` (the default) or `hash`, which marks every bent name. */
+  /** Rewriting of invalid names: `bend` (the default) replaces characters, `hash` also adds a hash to each such name. */
   readonly codec?: "bend" | "hash" | undefined;
 };
 
@@ -21,220 +21,218 @@ export type IdRule = NameRule & { readonly exact?: boolean | undefined };
 export type ToolChoiceForm = "auto" | "none" | "required" | "function" | "allowed";
 
 /**
- * The part of JSON Schema an upstream takes for a function's parameters. What
- * is not said is taken. Whatever falls outside is rewritten, so that arguments
- * can be turned back into values of the client's own schema.
+ * The part of JSON Schema that an upstream takes for the parameters of a function; a missing field
+ * means no limit. Other schemas are rewritten so that arguments can be converted back into values
+ * of the client's schema.
  */
 export type SchemaRule = {
-  /** Whether `$ref` may be used; else definitions are written out where they are used. */
+  /** False: `$ref` is not taken, so definitions are copied to where they are used. */
   readonly refs?: boolean | undefined;
-  /** Which combinations it takes. */
+  /** The combinations that it takes. */
   readonly unions?: readonly ("anyOf" | "oneOf" | "allOf")[] | undefined;
-  /** Whether the parameters may be anything but a plain object; not said: anything that an object fits. */
+  /** True: the parameters may have any schema; false: a plain object only; undefined: any schema that allows objects. */
   readonly anyRoot?: boolean | undefined;
-  /** Whether an object may have keys that its schema does not name. */
+  /** False: an object may have only the keys that its schema names. */
   readonly maps?: boolean | undefined;
-  /** Whether a property may be left out; else those that may be are nullable instead. */
+  /** False: every property is required, so optional ones become nullable. */
   readonly optional?: boolean | undefined;
-  /** Whether `type` may be a list. */
+  /** False: `type` may not be a list. */
   readonly typeLists?: boolean | undefined;
-  /** Whether a schema may leave the type open, as `{}` and `true` do. */
+  /** False: every schema needs a type, so `{}` and `true` are not taken. */
   readonly untyped?: boolean | undefined;
-  /** Whether the items of an array may differ by position. */
+  /** False: the items of an array may not differ by position. */
   readonly tuples?: boolean | undefined;
-  /** Whether `const` may be used; else it is an `enum` of one. */
+  /** False: `const` is sent as an `enum` with one value. */
   readonly consts?: boolean | undefined;
-  /** Whether an `enum` may hold more than strings. */
+  /** False: an `enum` may hold only strings. */
   readonly mixedEnums?: boolean | undefined;
-  /** The constraints it takes, such as `minimum`; others are told in the description. */
+  /** The constraints that it takes, such as `minimum`; the description states all others. */
   readonly keywords?: readonly string[] | undefined;
-  /** The values of `format` it takes. */
+  /** The values of `format` that it takes. */
   readonly formats?: readonly string[] | undefined;
-  /** What property names may look like. */
+  /** The rule for property names. */
   readonly keys?: NameRule | undefined;
-  /** Whether `strict` may be asked for. */
+  /** False: `strict` is not taken. */
   readonly strict?: boolean | undefined;
-  /** The draft by which it reads schemas, where it refuses those of another; not said: it takes any. */
+  /** The only draft of JSON Schema that it takes; undefined: any draft. */
   readonly draft?: "2020-12" | undefined;
 };
 
 /** The part of JSON Schema that the answers of an upstream can be held to. */
 export type StrictRule = {
-  /** The keywords it takes; others are left out, and the answer is checked against them. */
+  /** The keywords that it takes; others are left out, and the answer is checked against them. */
   readonly keywords: readonly string[];
-  /** The values of `format` it takes. */
+  /** The values of `format` that it takes. */
   readonly formats: readonly string[];
 };
 
-/** What an upstream asks of the conversation so far. What is not said is taken. */
+/** The rules of an upstream for the conversation so far; a missing field means no limit. */
 export type HistoryRule = {
-  /** Every call must be answered once, right behind the message that made it. */
+  /** True if every call must be answered once, right after the message that made it. */
   readonly paired?: boolean | undefined;
-  /** Whether what the model says between calls that it makes at once may stand there. */
+  /** True if text of the model between parallel calls may stay between them. */
   readonly interleaved?: boolean | undefined;
-  /** The roles it takes; a message in another goes under the nearest. */
+  /** The roles that it takes; other messages are sent under the nearest of them. */
   readonly roles?: readonly Role[] | undefined;
-  /** Whether system messages may stand anywhere but at the beginning. */
+  /** False: system messages may only be at the beginning. */
   readonly lateSystem?: boolean | undefined;
-  /** The tag that marks a later system message among the user's words, where it may not stand by itself. */
+  /** The tag around a later system message that has to be sent as the user's. */
   readonly reminderTag?: string | undefined;
-  /** What a message may hold besides text. */
+  /** Media that a message may hold. */
   readonly media?: readonly Medium[] | undefined;
-  /** What the result of a call may hold besides text. */
+  /** Media that the result of a call may hold. */
   readonly resultMedia?: readonly Medium[] | undefined;
-  /** What system messages may hold besides text. */
+  /** Media that system messages may hold. */
   readonly systemMedia?: readonly Medium[] | undefined;
-  /** Whether a message may be empty. */
+  /** False: no message may be empty. */
   readonly empty?: boolean | undefined;
-  /** Whether a message may say the name of who speaks. */
+  /** False: a message may not name its participant. */
   readonly names?: boolean | undefined;
-  /** Whether the conversation may end with the beginning of the model's answer. */
+  /** False: the conversation may not end with the beginning of the model's answer. */
   readonly prefill?: boolean | undefined;
-  /** Whether a result must say the name of its tool. */
+  /** True if a result must name its tool. */
   readonly resultNames?: boolean | undefined;
-  /** What stands for the reasoning before calls where none is known, if calls are refused without any. */
+  /** Reasoning to add before calls that have none, for upstreams that refuse such calls. */
   readonly reasoningWithCalls?: string | undefined;
-  /** What the model is taken to have said where somebody else speaks right behind results, if that is refused. */
+  /** Text of the model to add between results and the message of another role, for upstreams that refuse those side by side. */
   readonly behindResults?: string | undefined;
-  /** What the user is taken to have said where the conversation begins with calls, if that is refused. */
+  /** Text of the user to add to a conversation that begins with calls, for upstreams that refuse that. */
   readonly beforeCalls?: string | undefined;
-  /** What call ids must look like. */
+  /** The rule for call ids. */
   readonly ids?: IdRule | undefined;
 };
 
 export type Medium = "image" | "file" | "audio";
 
-/** How an upstream is told one reasoning effort. */
+/** The form of one reasoning effort at an upstream. */
 export type EffortRule = {
-  /** Its word for it, where it has another; null: it is told none. */
+  /** The upstream's name for it, if it differs; null: no effort is sent. */
   readonly as?: string | null | undefined;
-  /** What it is told besides, such as whether to think at all; a field that the client sets itself is left alone. */
+  /** Fields to add, such as one that turns thinking on; fields of the client win. */
   readonly fields?: Fields | undefined;
-  /** Whether it then thinks a good deal more or less than was asked for. */
+  /** True if the upstream then thinks clearly more or less than the client asked for. */
   readonly changed?: boolean | undefined;
 };
 
-/** How the models of an upstream are told whether and how much to think. */
+/** The controls of thinking that the models of an upstream have. */
 export type ThinkingRule = {
-  /** The words for it that they take, such as `adaptive`. */
+  /** The modes that they take, such as `adaptive`. */
   readonly forms: readonly string[];
-  /** The efforts that they know, the least first; none: they are told no effort. */
+  /** The efforts that they take, from the lowest; empty: no effort is sent. */
   readonly efforts: readonly string[];
-  /** Whether they may be told to show what they think. */
+  /** True if a request may ask them to show their reasoning. */
   readonly display?: boolean | undefined;
-  /** Whether a turn that calls tools must begin with what was thought, while they think. */
+  /** True if a turn that calls tools must begin with reasoning while thinking is on. */
   readonly leads?: boolean | undefined;
 };
 
 /**
- * How a built-in tool is written for an upstream that has its own form of it.
- * Copied as it is, except that `{ "$from": "a.b" }` stands for what the client
- * said at that path, through `map` if there is one; if the client said nothing
- * it is `else`, and without one the key is left out.
+ * The upstream's form of a built-in tool. It is copied, except that `{ "$from": "a.b" }` is replaced
+ * by the client's value at that path, looked up in `map` if there is one. If the client has no
+ * value, `else` takes its place; without `else` the key is left out.
  */
 export type BuiltinTemplate = Fields;
 
-/** How a service that hosts the models of another is asked, where it is not as the dialect is. */
+/** The addresses of a service that hosts the models of another provider, if they differ from the dialect's. */
 export type RouteRule = {
-  /** Below the base URL; `{model}` stands for the model's name at the upstream. */
+  /** The path below the base URL, with the upstream's model name in place of `{model}`. */
   readonly path: string;
-  /** The same for streams; none: it is asked for whole answers only. */
+  /** The same for streams; undefined: it gives whole answers only. */
   readonly stream?: string | undefined;
-  /** The fields of a request that it says elsewhere or does not know, such as `model`. */
+  /** The fields of a request body that it does not take, such as `model`. */
   readonly without: readonly string[];
 };
 
-/** What an upstream can do, as data. Shared code asks it and never who the upstream is. */
+/** The capabilities of an upstream, as data. Shared code asks the profile, never the name of the upstream. */
 export type Profile = {
   readonly name: string;
-  /** Whose service it is, as OpenTelemetry's conventions call it; none: whoever runs the upstream. */
+  /** The provider's name in the conventions of OpenTelemetry; undefined for servers that anyone can run. */
   readonly provider?: string | undefined;
-  /** Names of the provider's own models; `claude-*` stands for all that begin so. */
+  /** Names of the provider's own models; `claude-*` matches all names with that prefix. */
   readonly families?: readonly string[] | undefined;
-  /** The model to ask where none is named; null: one that the profile extends has a default, and this has none. */
+  /** The model for requests that name none; null removes the default of an extended profile. */
   readonly defaultModel?: string | null | undefined;
   readonly dialect: DialectName;
   readonly tools: {
-    /** By kind; `*` answers for the kinds not named. */
+    /** Rules by kind; `*` is the rule for all other kinds. */
     readonly kinds: Readonly<Record<string, KindRule>>;
     readonly max: number;
     readonly names: NameRule;
-    /** How long the description of a tool may be; not said: as long as it likes. */
+    /** The most characters of a tool's description; undefined: no limit. */
     readonly descriptions?: number | undefined;
     readonly choice: readonly ToolChoiceForm[];
     readonly parallel: boolean;
-    /** Whether tools may change with every turn, or are fixed when a thread starts. Like the next two, for tools on demand. */
+    /** `turn`: tools may change with every turn; `thread`: they are fixed when a thread starts. Tools on demand depend on this and the next two fields. */
     readonly declares: "turn" | "thread";
-    /** Whether the upstream loads tools itself that are marked as deferred. */
+    /** True if the upstream itself loads tools that are marked as deferred. */
     readonly deferred: boolean;
-    /** Whether the upstream caches the beginning of a prompt, where the tools stand. */
+    /** True if the upstream caches the beginning of a prompt, which holds the tools. */
     readonly cached: boolean;
-    /** Whether tools may be declared in namespaces; where not, no kind rule makes it so. */
+    /** True if tools may be declared in namespaces; otherwise a native kind rule has no effect on them. */
     readonly namespaces?: boolean | undefined;
-    /** Whether the model writes calls into its text, as `<use_tool>` blocks. */
+    /** True if the model writes calls into its text, as `<use_tool>` blocks. */
     readonly written?: boolean | undefined;
     readonly schema?: SchemaRule | undefined;
-    /** By kind, for native kinds that the upstream writes in its own way. */
+    /** By kind: the upstream's form of native kinds. */
     readonly builtins?: Readonly<Record<string, BuiltinTemplate>> | undefined;
-    /** The same for tools as clients of another dialect declare them, by that dialect and the kind. */
+    /** The same for tools that clients of another dialect declare, by that dialect and the kind. */
     readonly foreign?:
       | Readonly<Record<DialectName, Readonly<Record<string, BuiltinTemplate>>>>
       | undefined;
   };
   readonly history?: HistoryRule | undefined;
-  /** What the upstream calls a parameter, where it is not what its dialect does; null: it has none. */
+  /** The upstream's names of parameters that differ from its dialect's; null: it has no such parameter. */
   readonly params: { readonly [P in keyof Params]?: string | null };
-  /** By reasoning effort, `*` for those not named; one that is not here is told as it is. */
+  /** Rules by reasoning effort; `*` is the rule for all others. An effort without a rule is sent unchanged. */
   readonly effort?: Readonly<Record<string, EffortRule>> | undefined;
-  /** Where requests go, where it is not where the dialect has them. */
   readonly route?: RouteRule | undefined;
-  /** Whether a key is sent as a bearer token, whatever the dialect has for it. */
+  /** True if the key is sent as a bearer token in every dialect. */
   readonly bearer?: boolean | undefined;
-  /** What every request must say; a field that the client sets itself is left alone, and null is none. */
+  /** Fields of every request; fields of the client win, and null removes one. */
   readonly fields?: Fields | undefined;
-  /** `strict`: to a schema, and always strictly, so that not every schema will do. */
+  /** `strict`: schemas are always enforced strictly, so not every schema is taken. */
   readonly formats: readonly ("text" | "json" | "schema" | "strict")[];
-  /** What a format with a schema may ask for where it is always strict; not said: anything. */
+  /** The schemas of formats that are always strict; undefined: any schema. */
   readonly strictSchema?: StrictRule | undefined;
-  /** How the upstream wants past reasoning back, if at all. */
+  /** The form in which the upstream wants past reasoning back. */
   readonly reasoning:
     | "reasoning_content"
     | "reasoning"
     | "reasoning_details"
     | "items"
     | "thinking"
-    /** Only what its own models have signed. */
+    /** Only reasoning that its own models have signed. */
     | "signed_thinking"
     | "none";
-  /** Whether models reason whatever a request says of it; not said: only where it says how much. */
+  /** True if models reason on every request, false if on none; undefined: if the request sets an effort. */
   readonly reasons?: boolean | undefined;
-  /** How models are told to think, where the dialect says so apart from the effort; not said: in any form. */
+  /** The controls of thinking, in dialects that separate it from the effort; undefined: all of them. */
   readonly thinking?: ThinkingRule | undefined;
-  /** The most tokens of an answer; said where the client names no limit and the dialect needs one. */
+  /** The most tokens of an answer; sent if the client sets no limit and the dialect requires one. */
   readonly maxTokens?: number | undefined;
-  /** How many characters the name of a user may have. */
+  /** The most characters of a user's name. */
   readonly maxUser?: number | undefined;
-  /** Whether it says how many tokens a request has without answering it. */
+  /** True if it can count the tokens of a request without answering it. */
   readonly countsTokens?: boolean | undefined;
-  /** Whether only one of temperature and top_p may be said. */
+  /** True if a request may set only one of temperature and top_p. */
   readonly exclusiveSampling?: boolean | undefined;
-  /** What has the upstream cache a prompt, for clients whose dialect has no word for that. */
+  /** Fields that make the upstream cache a prompt, for clients whose dialect has none for that. */
   readonly cacheMark?: Fields | undefined;
-  /** Whether `stream_options.include_usage` may be asked for. */
+  /** True if it takes `stream_options.include_usage`. */
   readonly streamUsage: boolean;
-  /** Whether it may pause an answer in which it runs tools itself, and goes on where it is sent that back. */
+  /** True if it may pause an answer in which it runs tools, and continues the answer if it is sent back. */
   readonly pauses?: boolean | undefined;
-  /** What is otherwise for some models; of several that say something of a model, the later count. */
+  /** Differences for some models; later ones win. */
   readonly models?: readonly ModelDifference[] | undefined;
 };
 
-/** Whether what only one dialect has can be sent to an upstream as it is: one that speaks it, or a script, which plays any. */
+/** True if parts that only one dialect has can be sent unchanged: to upstreams of that dialect, and to scripts. */
 export const takesFrom = (dialect: DialectName, to: Pick<Profile, "dialect">): boolean =>
   to.dialect === dialect || to.dialect === "scripted";
 
 type Some<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** What a profile says otherwise than another. */
+/** The fields in which a profile differs from another. */
 export type Difference = Some<
   Omit<Profile, "name" | "provider" | "dialect" | "tools" | "models">
 > & {
@@ -243,5 +241,5 @@ export type Difference = Some<
     | undefined;
 };
 
-/** What a profile says otherwise for the models of some names, where `*` stands for anything. */
+/** The difference for models whose names match; `*` matches any text. */
 export type ModelDifference = Difference & { readonly match: string | readonly string[] };

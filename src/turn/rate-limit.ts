@@ -1,12 +1,12 @@
-/** What is left of something that is limited by the minute. */
+/** The rest of a limit per minute. */
 export type RateLimit = {
   readonly limit: number;
   readonly remaining: number;
-  /** Milliseconds until all of it is there again. */
+  /** Milliseconds until the whole limit is available again. */
   readonly resetMs: number;
 };
 
-/** What a tenant has left; none of what is not limited. */
+/** The rest of a tenant's limits; undefined if there is no limit. */
 export type RateLimits = {
   readonly requests?: RateLimit | undefined;
   readonly tokens?: RateLimit | undefined;

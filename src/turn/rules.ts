@@ -1,29 +1,29 @@
-/** How calls are shown: as the API has them alone, or as text blocks beside that. */
+/** The form of calls for the client: only as the API has them, or also as text blocks. */
 export type OutputMode = "openai-json" | "obsidian-xml";
 
-/** When a turn is stopped after its calls: behind the first, or once no more follow for a while. */
+/** The moment of a stop after calls: after the first call, or after a pause in a burst of calls. */
 export type StopMode = "first" | "burst";
 
-/** What the gateway asks of the calls in an answer, whoever gives it. */
+/** The gateway's rules for the calls of an answer, for every upstream. */
 export type CallRules = {
-  /** None chosen: an answer shows what the model said, as it said it. */
+  /** Undefined: the answer is shown as the model gave it. */
   readonly output?: OutputMode | undefined;
-  /** What stands between two blocks of text. */
+  /** The text between two blocks. */
   readonly delimiter: string;
-  /** Whether calls that a model writes in its text are taken for calls; undefined: as its profile says. */
+  /** True if calls in the model's text are read as calls; undefined: the profile decides. */
   readonly textCalls?: boolean | undefined;
   /**
-   * Whether a model may make several calls at once. `unrequested`: it is not asked
-   * for several, and the client receives those that it makes all the same.
+   * True if a model may make several calls at once. `unrequested`: several calls are not requested,
+   * but the client receives all that the model makes.
    */
   readonly parallel: boolean | "unrequested";
-  /** Whether a call that repeats an earlier one is left out. */
+  /** True if a call that repeats an earlier one is left out. */
   readonly dedup: boolean;
-  /** How many calls a choice may have; 0: as many as it likes. */
+  /** The most calls of a choice; 0: no limit. */
   readonly max: number;
   readonly stopAfter: boolean;
   readonly stopMode: StopMode;
   readonly graceMs: number;
-  /** Whether text behind the last call of a choice is left out. */
+  /** True if text after the last call of a choice is left out. */
   readonly suppressTail: boolean;
 };

@@ -1,9 +1,8 @@
 /**
- * A text that many answers have in common, such as the tools that they repeat. It
- * is stored once. Whoever has made the same text before gives the same object, so
- * that its digest is not made again.
+ * A text that many answers share, such as the tools that they repeat. It is stored once. The same
+ * object stands for the same text, so that its digest is computed once.
  */
 export type SharedText = { readonly text: string };
 
-/** A shorter text is cheaper to store with everything that has it than to look up. */
+/** Shorter texts are stored in every record: that is cheaper than a look-up. */
 export const SHARED_LENGTH = 1024;

@@ -1,7 +1,4 @@
-/**
- * Whose state it is: the name of the API key that a request came with. Nothing
- * that is kept for one tenant exists for another.
- */
+/** The owner of stored state: the name of the API key of a request. No tenant can see the state of another. */
 export type Tenant = string;
 
 /** The one tenant of a gateway without keys. */

@@ -2,57 +2,51 @@ import type { Decision } from "./decision.ts";
 import type { DialectTraits } from "./dialect-traits.ts";
 import type { AnyName, ClientName } from "./names.ts";
 
-/**
- * The name of a wire language that clients or upstreams speak. Any text: the
- * registry of dialects says which there are.
- */
+/** The name of a wire format that clients or upstreams speak; the registry of dialects lists them. */
 export type DialectName = string;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What a dialect said that we do not understand. It is given back to the same
- * dialect untouched; crossing into another one it becomes a Decision.
+ * Fields of a dialect that the gateway does not understand. The same dialect gets them back
+ * unchanged; for another dialect their loss becomes a Decision.
  */
 export type Extra = {
   readonly dialect: DialectName;
   readonly fields: Fields;
-  /**
-   * What bears on cost or speed, or is told in other words too: given back to the
-   * same dialect as well, and no loss where another one leaves it out.
-   */
+  /** Fields that only affect cost or speed, or repeat another field: leaving them out is no loss. */
   readonly hints?: Fields | undefined;
 };
 
 /**
- * One request in our words. `Name` is ClientName as the client sent it and
- * UpstreamName once planned, so the two cannot be mixed up.
+ * One request. `Name` is ClientName in the client's request and UpstreamName once it is planned, so
+ * the two cannot be mixed up.
  */
 export type Turn<Name extends AnyName = ClientName> = {
-  /** The dialect the client speaks. */
+  /** The client's dialect. */
   readonly dialect: DialectName;
   readonly traits: DialectTraits;
   readonly model: string;
   readonly items: readonly Item<Name>[];
-  /** Which of the client's own messages or inputs each item is of; none: as they stand here. */
+  /** For each item, the index of the client's message or input that holds it; undefined: the items' own order. */
   readonly places?: readonly number[] | undefined;
   readonly tools: readonly Tool<Name>[];
   readonly toolChoice?: ToolChoice<Name> | undefined;
   readonly format?: Format | undefined;
   readonly params: Params;
   readonly stream: boolean;
-  /** Whether the client wants the token count at the end of a stream. */
+  /** True if the client wants the token count at the end of a stream. */
   readonly usageWanted: boolean;
   readonly extra: Extra;
-  /** What had to be mended to read it. A request that needed any is not forwarded as it stands. */
+  /** Repairs made while reading. A request with repairs is not forwarded unchanged. */
   readonly repairs?: readonly Decision[] | undefined;
-  /** The request as the client sent it, never changed: what the straight lane forwards. */
+  /** The client's request body, never changed: the straight lane forwards it. */
   readonly body: Fields;
-  /** Where in the request it is said which earlier turns the conversation begins with: their items have the place -1. */
+  /** The field of the request that refers to earlier turns. Their items come first and have the place -1. */
   readonly historyPath?: string | undefined;
-  /** Fields of the answer about what the gateway does itself of the request, in the client's dialect. */
+  /** Fields of the answer for parts of the request that the gateway itself serves, in the client's dialect. */
   readonly gatewayFields?: Fields | undefined;
-  /** What the client's dialect says in headers, for upstreams of the same dialect; names in lower case. */
+  /** Request headers of the client's dialect, for upstreams of the same dialect; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };
 
@@ -70,11 +64,11 @@ export type Message = {
   readonly role: Role;
   readonly parts: readonly Part[];
   readonly id?: string | undefined;
-  /** The participant's name, where a dialect has one. */
+  /** The participant's name. */
   readonly name?: string | undefined;
-  /** `commentary` or `final_answer`: an assistant message's place in a long turn. */
+  /** `commentary` or `final_answer`: the role of an assistant message in a long turn. */
   readonly phase?: string | undefined;
-  /** True for the `instructions` field: it is replaced, not repeated, from turn to turn. */
+  /** True for the `instructions` field: each turn replaces it. */
   readonly instructions?: boolean | undefined;
   readonly status?: Status | undefined;
   readonly extra?: Extra | undefined;
@@ -86,7 +80,7 @@ export type Part =
   | {
       readonly type: "text";
       readonly text: string;
-      /** The tools that it tells the model of, by their names, as the result of a search for tools. */
+      /** The names of the tools that this text, a result of a search for tools, announces. */
       readonly loads?: readonly string[] | undefined;
       readonly annotations?: readonly unknown[] | undefined;
       readonly logprobs?: readonly unknown[] | undefined;
@@ -103,7 +97,7 @@ export type Part =
     }
   | {
       readonly type: "file";
-      /** A data URL or base64 text, as given. */
+      /** A data URL or base64 text. */
       readonly data?: string | undefined;
       readonly url?: string | undefined;
       readonly fileId?: string | undefined;
@@ -123,9 +117,9 @@ export type Reasoning = {
   readonly id?: string | undefined;
   readonly summary: readonly string[];
   readonly content: readonly string[];
-  /** Sealed by the model that made it; only that model can read it. */
+  /** Encrypted reasoning: only the model that made it can read it. */
   readonly encrypted?: string | undefined;
-  /** `reasoning_details` as some chat providers send them, kept whole. */
+  /** The `reasoning_details` of some chat providers, kept whole. */
   readonly details?: readonly unknown[] | undefined;
   readonly status?: Status | undefined;
   readonly extra?: Extra | undefined;
@@ -133,15 +127,15 @@ export type Reasoning = {
 
 export type Call<Name extends AnyName = ClientName> = {
   readonly type: "call";
-  /** What pairs a call with its result. */
+  /** Pairs the call with its result. */
   readonly id: string;
   /** `function`, `custom`, or a built-in kind such as `local_shell`. */
   readonly kind: string;
   readonly name: Name;
   readonly namespace?: string | undefined;
-  /** Arguments as JSON text for a function, free text for a custom tool; always verbatim. */
+  /** JSON text of a function's arguments, or free text for a custom tool; always verbatim. */
   readonly input: string;
-  /** The id of the item itself, which some dialects have beside the call's. */
+  /** The id of the item: some dialects have one besides the call's id. */
   readonly itemId?: string | undefined;
   readonly status?: Status | undefined;
   readonly extra?: Extra | undefined;
@@ -149,34 +143,34 @@ export type Call<Name extends AnyName = ClientName> = {
 
 export type Result = {
   readonly type: "result";
-  /** The id of the call it answers. */
+  /** The id of the call that the result answers. */
   readonly call: string;
   readonly kind: string;
-  /** The name of the tool, where it is said with the result too. */
+  /** The name of the tool, if the result repeats it. */
   readonly name?: string | undefined;
   readonly parts: readonly Part[];
-  /** Whether the tool failed; the parts say why. */
+  /** True if the tool failed; the parts give the reason. */
   readonly isError?: boolean | undefined;
-  /** The tools that it declares, as the result of a search for tools does. */
+  /** The tools that the result of a search for tools declares. */
   readonly declares?: ToolDeclarations | undefined;
   readonly itemId?: string | undefined;
   readonly status?: Status | undefined;
   readonly extra?: Extra | undefined;
 };
 
-/** An item of a kind we do not know, whole. */
+/** An item of an unknown kind, kept whole. */
 export type Opaque = {
   readonly type: "opaque";
   readonly dialect: DialectName;
   readonly raw: Fields;
-  /** The tools that it declares: `additional_tools` and what a provider's own search has found. */
+  /** The tools of `additional_tools` items and of a provider's own search. */
   readonly declares?: ToolDeclarations | undefined;
 };
 
-/** A list of tools in an item of the conversation; they count from there on. */
+/** A list of tools in an item of the conversation. They are declared from that item on. */
 export type ToolDeclarations<Member = Tool> = {
   readonly tools: readonly Member[];
-  /** Which entries of the client's list could not be read as tools, from 0. */
+  /** Indexes of the entries in the client's list that are no readable tools. */
   readonly unreadable?: readonly number[] | undefined;
 };
 
@@ -184,7 +178,7 @@ export type JsonSchema = boolean | Fields;
 
 export type Tool<Name extends AnyName = ClientName> = Callable<Name> | NamespaceTool<Name>;
 
-/** What can be called: a namespace only holds such. */
+/** A tool that can be called. Namespaces hold only such tools. */
 export type Callable<Name extends AnyName = ClientName> =
   | FunctionTool<Name>
   | CustomTool<Name>
@@ -196,14 +190,14 @@ export type FunctionTool<Name extends AnyName = ClientName> = {
   readonly description?: string | undefined;
   readonly schema?: JsonSchema | undefined;
   readonly strict?: boolean | undefined;
-  /** Not to be offered yet: the client's own search for tools has not brought it up so far. */
+  /** True if the tool is not offered until the client's own search for tools finds it. */
   readonly deferred?: boolean | undefined;
-  /** A result of the conversation has brought it: it is declared so that nothing before that changes, where an upstream has a form for this. */
+  /** True if a result declared the tool. Upstreams with a form for this keep their cached prompt before that result. */
   readonly loaded?: boolean | undefined;
   readonly extra?: Extra | undefined;
 };
 
-/** A tool whose input is free text, perhaps under a grammar. */
+/** A tool whose input is free text, optionally limited by a grammar. */
 export type CustomTool<Name extends AnyName = ClientName> = {
   readonly type: "custom";
   readonly name: Name;
@@ -212,7 +206,7 @@ export type CustomTool<Name extends AnyName = ClientName> = {
   readonly extra?: Extra | undefined;
 };
 
-/** A tool the dialect knows by its kind alone: `web_search`, `local_shell`, ... */
+/** A tool that the dialect identifies by its kind alone: `web_search`, `local_shell`, ... */
 export type BuiltinTool<Name extends AnyName = ClientName> = {
   readonly type: "builtin";
   readonly kind: string;
@@ -221,7 +215,7 @@ export type BuiltinTool<Name extends AnyName = ClientName> = {
   readonly raw: Fields;
 };
 
-/** A named group of tools, such as one MCP server's. Its own name is never called. */
+/** A named group of tools, such as those of one MCP server. The group itself is never called. */
 export type NamespaceTool<Name extends AnyName = ClientName> = {
   readonly type: "namespace";
   readonly name: string;
@@ -229,7 +223,7 @@ export type NamespaceTool<Name extends AnyName = ClientName> = {
   readonly extra?: Extra | undefined;
 } & ToolDeclarations<Callable<Name>>;
 
-/** How a choice points at a tool. */
+/** A reference to a tool in a tool choice. */
 export type ToolRef<Name extends AnyName = ClientName> = {
   readonly kind: string;
   readonly name: Name;
@@ -254,13 +248,10 @@ export type Format =
       readonly strict?: boolean | undefined;
       readonly description?: string | undefined;
     }
-  /** A format we do not know, such as a grammar; only its own dialect can say it. */
+  /** An unknown format, such as a grammar; only its own dialect can express it. */
   | { readonly type: "opaque"; readonly dialect: DialectName; readonly raw: unknown };
 
-/**
- * The scalars of a request. What each dialect calls them, and which dialect has
- * no word for one, is in the traits of the dialect.
- */
+/** The parameters of a request. The traits of each dialect list its names for them. */
 export type Params = {
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
@@ -272,14 +263,14 @@ export type Params = {
   readonly presencePenalty?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly logitBias?: Fields | undefined;
-  /** How many alternatives per token; 0 asks for the chosen token's alone. */
+  /** Alternatives per token; 0 asks for the chosen token only. */
   readonly logprobs?: number | undefined;
   readonly parallelCalls?: boolean | undefined;
   readonly maxCalls?: number | undefined;
   readonly effort?: string | undefined;
-  /** Whether and how the model thinks, where a dialect says that apart from the effort. */
+  /** The mode of thinking, such as `adaptive`, in dialects that separate it from the effort. */
   readonly thinking?: string | undefined;
-  /** How many tokens it may think at most. */
+  /** The most tokens of reasoning. */
   readonly thinkingBudget?: number | undefined;
   readonly reasoningSummary?: string | undefined;
   readonly verbosity?: string | undefined;
@@ -300,7 +291,7 @@ export type Params = {
   readonly conversation?: unknown;
   readonly background?: boolean | undefined;
   readonly prompt?: Fields | undefined;
-  /** A conversation that the provider keeps, of which the request holds only what is new. */
+  /** A conversation that the provider keeps; the request holds only the new items. */
   readonly thread?: Fields | undefined;
   /** Asks for a summary of the conversation in place of an answer. */
   readonly compaction?: Fields | undefined;

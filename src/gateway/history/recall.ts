@@ -18,7 +18,7 @@ import { responseKey, type EntryHead, type StoredItem, type Weigh } from "../../
 import { sealsIn } from "../../tools/plan/reasoning.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
-import { itemPath, placesBehind } from "../../turn/path.ts";
+import { itemPath, placesAfter } from "../../turn/path.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";
 import { haveSeveralTenants } from "../config-problems.ts";
@@ -281,7 +281,7 @@ export function behindHistory(
   return checkLengths({
     ...own,
     items,
-    places: placesBehind(items, history.length),
+    places: placesAfter(items, history.length),
     historyPath: path,
     gatewayFields: { ...own.gatewayFields, ...fields },
   });
