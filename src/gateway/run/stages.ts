@@ -12,6 +12,7 @@ import { StopSequences } from "../../stream/stop-sequences.ts";
 import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { textCalls } from "../../tools/text-calls/text-calls.ts";
 import { showUseTool } from "../../tools/text-calls/show.ts";
+import { append } from "../../turn/append.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
 import type { Extra, Turn } from "../../turn/turn.ts";
@@ -54,7 +55,7 @@ export function roundStages(
     const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;
     stages.push(perChoice(() => settle({ clock: time, quietMs, report })));
   }
-  stages.push(...restoreAnswer(plan, report, run));
+  append(stages, restoreAnswer(plan, report, run));
   if (stage !== undefined) stages.push(stage);
   return stages;
 }
