@@ -4,8 +4,8 @@ import { type Profile, takesFrom } from "../../turn/profile.ts";
 import type { Call, Extra, Item, Opaque, Part, Reasoning, Result, Turn } from "../../turn/turn.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import { declaredBy, type Toolset } from "../plan/toolset.ts";
-import { type Bound, keepsGroups, ruleFor } from "../plan/declare.ts";
-import { fullName, identityKey, isCalledByName } from "../names/identity.ts";
+import { keepsGroups, ruleFor } from "../plan/declare.ts";
+import { type Bound, fullName, identityKey, isCalledByName } from "../names/identity.ts";
 import { bareArguments, type Form } from "../kinds/decoder.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
@@ -219,10 +219,8 @@ class Translator {
       if (!gone.has(identityKey(call))) gone.set(identityKey(call), { call, at });
     }
     const areKept = keepsGroups(this.#profile);
-    const { names: rule } = this.#profile.tools;
     const names = createProviderNameAllocator(
-      rule,
-      undefined,
+      this.#profile.tools.names,
       this.#set.taken,
     )(
       Array.from(gone.values(), ({ call: { name, namespace } }) => ({

@@ -2,10 +2,10 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { IdRule, NameRule } from "../../turn/profile.ts";
 
-/** Gives every id of a conversation the form an upstream wants; the same id always the same form. */
+/** Gives every id of a conversation the upstream's form. The same conversation always gets the same ids. */
 export function idAllocator(rule: IdRule | undefined): (id: string) => string {
   const taken = new Set<string>();
-  /** How many forms of an id have been tried: those are taken. */
+  /** The number of forms of an id that are known to be taken. */
   const tried = new Map<string, number>();
   return (id) => {
     const isFit = rule === undefined ? id !== "" : isValidId(id, rule);
@@ -25,10 +25,10 @@ export function idAllocator(rule: IdRule | undefined): (id: string) => string {
 export const isValidId = (id: string, rule: IdRule): boolean =>
   fitsNameRule(id, rule) && (rule.exact !== true || id.length === rule.max);
 
-/** A valid id in place of one that is not, or that is taken. */
+/** A valid id in place of an invalid or taken one. */
 function newId(id: string, rule: IdRule | undefined, count: number): string {
   const seed = count === 0 ? id : `${id}#${count}`;
-  const digits = rule && digitsIn(rule);
+  const digits = rule && patternOf(rule).digits;
   const word = hash(seed, digits) + hash(`${seed}.`, digits) + hash(`${seed}:`, digits);
   if (rule === undefined) return `call_${word.slice(0, 14)}`;
   if (rule.exact === true || rule.max < 14)
@@ -37,36 +37,29 @@ function newId(id: string, rule: IdRule | undefined, count: number): string {
   return fitsNameRule(named, rule) ? named : word.slice(0, rule.max);
 }
 
-/** A name to be had at an upstream. */
+/** A request for a name at an upstream. */
 export type NameRequest = {
   readonly name: string;
-  /** The namespace the name is flattened out of; none where the upstream keeps namespaces. */
+  /** The namespace to put before the name; undefined if the upstream keeps namespaces. */
   readonly prefix?: string | undefined;
-  /** Names are unique within a scope: one for the whole upstream, or one per kept namespace. */
+  /** Names are unique within a scope: the whole upstream, or one kept namespace. */
   readonly scope?: string | undefined;
-  /** Who yields in a clash: the higher number. */
+  /** If names clash, the request with the higher rank gets another one. */
   readonly rank: number;
 };
 
-/**
- * Turns a requested name into a valid one, by the request alone: the same request
- * always gives the same name. What clashes afterwards is numbered.
- */
-type NameCodec = (request: NameRequest, rule: NameRule) => string;
-
-/** Names for all requests, in their order; the order has no influence on the names. */
+/** Allocates names for all requests. Their order does not change the names. */
 type NameAllocator = (requests: readonly NameRequest[]) => readonly UpstreamName[];
 
-/** The names given out so far, by scope. */
+/** The allocated names, by scope. */
 export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Allocates names in one upstream. Valid names are given out first, so that
- * no replacement can take one; names given out before stay taken.
+ * Allocates names in one upstream. Valid names are allocated first, so that no rewritten name can
+ * take one; the names in `before` are taken.
  */
 export function createProviderNameAllocator(
   rule: NameRule,
-  codec: NameCodec = nameCodecs[rule.codec ?? "bend"],
   before?: TakenNames,
 ): NameAllocator & { taken(): TakenNames } {
   const pattern = patternOf(rule);
@@ -76,12 +69,12 @@ export function createProviderNameAllocator(
     if (names === undefined) taken.set(scope, (names = new Set(before?.get(scope))));
     return names;
   };
-  /** The last number of a name in a scope: those before it are taken. */
+  /** The last number of a name in a scope: lower ones are taken. */
   const numbers = new Map<string, number>();
   const give = (base: string, scope: string): UpstreamName => {
     const names = takenIn(scope);
     const room = hasReservedPrefix(base, rule) ? outsideReserved(base, rule) : base;
-    // Where every prefix is reserved, the upstream refuses the name itself.
+    // If every prefix is reserved, no name is valid, and the upstream refuses the request.
     const isRefused = (name: string): boolean =>
       isReserved(name, rule) && !hasReservedPrefix(room, rule);
     const key = `${scope.length} ${scope}${room}`;
@@ -98,7 +91,7 @@ export function createProviderNameAllocator(
     for (const at of ranking(requests, valid)) {
       const request = requests[at];
       if (request === undefined) continue;
-      const base = valid[at] === true ? flatName(request, pattern) : codec(request, rule);
+      const base = valid[at] === true ? flatName(request, pattern) : rewritten(request, rule);
       given[at] = give(base, request.scope ?? "");
     }
     return given;
@@ -116,7 +109,7 @@ function numbered(name: string, count: number, rule: NameRule): string {
 const flatName = ({ name, prefix }: NameRequest, { filler }: NamePattern): string =>
   prefix === undefined ? name : `${prefix}${filler}${filler}${name}`;
 
-/** The order in which names are given out: by content, never by place. */
+/** The order of allocation: by content, never by position. */
 function ranking(requests: readonly NameRequest[], valid: readonly boolean[]): number[] {
   const order = requests.map((_, at) => at);
   return order.toSorted((a, b) => {
@@ -139,11 +132,11 @@ export const fitsNameRule = (name: string, rule: NameRule): boolean =>
 const isReserved = (name: string, rule: NameRule): boolean =>
   rule.reserved !== undefined && (rule.reserved.includes(name) || hasReservedPrefix(name, rule));
 
-/** Whether the upstream keeps all names that begin like this one: then no number helps. */
+/** True if the upstream reserves the name's prefix, so that no number makes the name valid. */
 const hasReservedPrefix = (name: string, { reserved }: NameRule): boolean =>
   reserved?.some((one) => one.endsWith("*") && name.startsWith(one.slice(0, -1))) === true;
 
-/** A name under a beginning that the upstream does not keep. */
+/** A name with a prefix that the upstream does not reserve. */
 function outsideReserved(name: string, rule: NameRule): string {
   const pattern = patternOf(rule);
   for (const word of ["tool", "fn", ...pattern.digits.split("")]) {
@@ -155,40 +148,30 @@ function outsideReserved(name: string, rule: NameRule): string {
 }
 
 /**
- * The default codec. Characters the upstream does not take become `_`. A name
- * that is too long keeps its end if a namespace stands before it, since the end
- * says what the tool does, and gets a hash of the whole, as does one that no
- * letter is left of.
+ * A valid name, made from the request alone, so that the same request always gets the same name.
+ * Characters that the upstream does not take become `_`. A name that is too long, or has no letter
+ * left, gets a hash of the whole; after a namespace, the end of a long name is kept, because it
+ * tells what the tool does. By the codec `hash`, every rewritten name gets a hash.
  */
-export const replacingCodec: NameCodec = (request, rule) => {
+function rewritten(request: NameRequest, rule: NameRule): string {
   const pattern = patternOf(rule);
   const asked = flatName(request, pattern);
   const replaced = replaceInvalid(asked, pattern);
+  if (rule.codec === "hash") return fit(replaced, asked, rule);
   if (!/[A-Za-z0-9]/.test(replaced)) return fit(replaceInvalid("tool", pattern), asked, rule);
   if (replaced.length <= rule.max) return replaced;
   const name = replaceInvalid(request.name, pattern);
   const space = rule.max - markOf(asked, pattern).length - name.length - 2;
   if (request.prefix === undefined || space < 4) return fit(replaced, asked, rule);
   return fit(replaced.slice(0, space) + pattern.filler + pattern.filler + name, asked, rule);
-};
-
-/** For upstreams where every replaced name must be unique to its original, taken or not. */
-const hashingCodec: NameCodec = (request, rule) => {
-  const asked = flatName(request, patternOf(rule));
-  return fit(replaceInvalid(asked, patternOf(rule)), asked, rule);
-};
-
-const nameCodecs = { bend: replacingCodec, hash: hashingCodec } as const satisfies Record<
-  string,
-  NameCodec
->;
+}
 
 function fit(base: string, asked: string, rule: NameRule): string {
   const mark = markOf(asked, patternOf(rule));
   return (base.slice(0, Math.max(0, rule.max - mark.length)) + mark).slice(-rule.max);
 }
 
-/** What tells a name that had to be cut from others that begin alike. */
+/** The hash that distinguishes a cut name from others with the same beginning. */
 const markOf = (asked: string, { filler, digits }: NamePattern): string =>
   filler + hash(asked, digits);
 
@@ -202,11 +185,11 @@ type NamePattern = {
   readonly whole: RegExp;
   readonly char: RegExp;
   readonly first: RegExp;
-  /** What stands for a character that may not. */
+  /** Replaces an invalid character. */
   readonly filler: string;
-  /** What is put before a name whose first character may not be first. */
+  /** Precedes a name whose first character may not be the first. */
   readonly start: string;
-  /** What numbers are written in. */
+  /** The digits of numbers and hashes. */
   readonly digits: string;
 };
 
@@ -231,13 +214,10 @@ const patternOf = memoizeByIdentity(({ chars, first = chars }: NameRule): NamePa
   };
 });
 
-/** What numbers are written in where a rule holds. */
-const digitsIn = (rule: NameRule): string => patternOf(rule).digits;
-
 const firstOf = (candidates: string, chars: string): string =>
   new RegExp(`[${chars}]`, "u").exec(candidates + DIGITS + LETTERS.toUpperCase())?.[0] ?? "0";
 
-/** A few characters that stand for a text, always as many: FNV-1a, by default in base 36. Not for secrets. */
+/** A short hash of fixed length: FNV-1a, by default in base 36. Not for secrets. */
 function hash(text: string, digits = DIGITS): string {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at++)

@@ -1,20 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { clientName, upstreamName } from "../../turn/names.ts";
-import { createIdentityMap, type Binding } from "./identity.ts";
+import { ToolIdentityMap, type Bound } from "./identity.ts";
 
-const bind = (
-  client: string,
-  upstream: string,
-  namespace?: string,
-  kind = "function",
-): Binding => ({
-  client: { kind, namespace, name: clientName(client) },
-  upstream: { kind: "function", name: upstreamName(upstream) },
-});
+const bind = (client: string, upstream: string, namespace?: string, kind = "function"): Bound =>
+  ({
+    client: { kind, namespace, name: clientName(client) },
+    upstream: { kind: "function", name: upstreamName(upstream) },
+  }) as Bound;
 
-describe("createIdentityMap", () => {
+describe("ToolIdentityMap", () => {
   it("finds a tool by either name", () => {
-    const map = createIdentityMap([bind("status", "git__status", "git"), bind("look", "look")]);
+    const map = new ToolIdentityMap([bind("status", "git__status", "git"), bind("look", "look")]);
     const found = map.byAlias({ kind: "function", name: upstreamName("git__status") });
     expect(found?.client).toEqual({ kind: "function", namespace: "git", name: "status" });
     expect(map.byIdentity({ kind: "function", namespace: "git", name: clientName("status") })).toBe(
@@ -25,13 +21,14 @@ describe("createIdentityMap", () => {
   });
 
   it("refuses two tools under one upstream name, and names both", () => {
-    expect(() =>
-      createIdentityMap([bind("files.read", "files_read"), bind("files_read", "files_read")]),
+    expect(
+      () =>
+        new ToolIdentityMap([bind("files.read", "files_read"), bind("files_read", "files_read")]),
     ).toThrow("`files.read` and `files_read` both become `files_read`; rename one of them.");
   });
 
   it("knows a tool that is declared twice by the first of both", () => {
-    const map = createIdentityMap([
+    const map = new ToolIdentityMap([
       bind("shell", "shell", undefined, "shell"),
       bind("shell", "shell_2", undefined, "shell"),
     ]);
@@ -40,14 +37,18 @@ describe("createIdentityMap", () => {
   });
 
   it("does not mistake a namespace and a name for another pair that reads the same", () => {
-    const map = createIdentityMap([bind("bc", "x", "a"), bind("c", "y", "ab"), bind("1|abc", "z")]);
+    const map = new ToolIdentityMap([
+      bind("bc", "x", "a"),
+      bind("c", "y", "ab"),
+      bind("1|abc", "z"),
+    ]);
     expect(map.byName("bc", "a")?.upstream.name).toBe("x");
     expect(map.byName("c", "ab")?.upstream.name).toBe("y");
     expect(map.byName("1|abc")?.upstream.name).toBe("z");
   });
 
   it("knows a tool by what models write, unless two could be meant", () => {
-    const map = createIdentityMap([
+    const map = new ToolIdentityMap([
       bind("status", "git__status", "git"),
       bind("status", "hg__status", "hg"),
     ]);
@@ -57,7 +58,7 @@ describe("createIdentityMap", () => {
   });
 
   it("knows a tool by a name like its own, unless two could be meant", () => {
-    const map = createIdentityMap([
+    const map = new ToolIdentityMap([
       bind("status", "git__status", "git"),
       bind("Read", "Read"),
       bind("read", "read"),

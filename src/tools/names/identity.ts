@@ -1,71 +1,84 @@
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { ToolRef } from "../../turn/turn.ts";
+import type { Callable, JsonSchema, NamespaceTool, ToolRef } from "../../turn/turn.ts";
+import type { Form } from "../kinds/decoder.ts";
 
-/** A tool under the client's name and under the upstream's. `form`: inputs of its calls are converted. */
-export type Binding = {
+/** An offered tool under the client's name and under the upstream's. */
+export type Bound = {
   readonly client: ToolRef;
   readonly upstream: ToolRef<UpstreamName>;
-  readonly form?: unknown;
+  readonly path: string;
+  readonly declaration: Callable<UpstreamName>;
+  /** The namespace that keeps it at the upstream. */
+  readonly group?: NamespaceTool | undefined;
+  /** The end of a description that was too long. */
+  readonly rest?: string | undefined;
+  /** The item of the conversation that keeps it. */
+  readonly item?: number | undefined;
+  /** Converts the inputs of its calls; undefined if they keep their form. */
+  readonly form?: Form | undefined;
+  /** The client's own schema, if the upstream got another. */
+  readonly original?: JsonSchema | undefined;
 };
 
 /** The tools of a plan, found by either name. */
-export type ToolIdentityMap<Bound extends Binding = Binding> = {
-  readonly bindings: readonly Bound[];
+export class ToolIdentityMap {
   /** Functions outside namespaces whose calls are the same on both sides, by name. */
-  readonly unchanged: ReadonlyMap<string, Bound>;
-  /** Finds a tool by the upstream's name. */
-  byAlias(alias: ToolRef<UpstreamName>): Bound | undefined;
-  /** Finds a tool by the client's kind, namespace and name. */
-  byIdentity(identity: ToolRef): Bound | undefined;
-  /** Finds a tool of any kind by the client's name; undefined if several have it. */
-  byName(name: string, namespace?: string): Bound | undefined;
-  /** Finds a tool by a form of its name that models write by themselves, such as `namespace.name`. */
-  byNickname(name: string): Bound | undefined;
-  /** Finds a tool by a name that differs in capitals or in the signs between the words. */
-  byLikeness(name: string): Bound | undefined;
-};
+  readonly unchanged = new Map<string, Bound>();
+  readonly #bindings: readonly Bound[];
+  readonly #aliases = new Map<string, Bound>();
+  readonly #identities = new Map<string, Bound>();
+  readonly #names = new Map<string, Bound | null>();
+  #nicknames: Nicknames | undefined;
+  #likenesses: Nicknames | undefined;
 
-export function createIdentityMap<Bound extends Binding>(
-  bindings: readonly Bound[],
-): ToolIdentityMap<Bound> {
-  const aliases = new Map<string, Bound>();
-  const identities = new Map<string, Bound>();
-  const names = new Map<string, Bound | null>();
-  const unchanged = new Map<string, Bound>();
-  let nicknames: Nicknames<Bound> | undefined;
-  let likenesses: Nicknames<Bound> | undefined;
-  for (const bound of bindings) {
-    const { client, upstream } = bound;
-    const alias = aliasKey(upstream);
-    const other = aliases.get(alias);
-    if (other !== undefined) throw clash(client, other.client, upstream.name);
-    aliases.set(alias, bound);
-    const name = nameKey(client.name, client.namespace);
-    // If a tool is declared more than once, calls are those of the first.
-    if (identities.has(identityKey(client))) continue;
-    identities.set(identityKey(client), bound);
-    names.set(name, names.has(name) ? null : bound);
-    const isFunction = client.kind === "function" && upstream.kind === "function";
-    const isBare = client.namespace === undefined && upstream.namespace === undefined;
-    if (isFunction && isBare && bound.form === undefined && String(client.name) === upstream.name)
-      unchanged.set(client.name, bound);
+  /** Throws a Fault if two tools have one name at the upstream. */
+  constructor(bindings: readonly Bound[]) {
+    this.#bindings = bindings;
+    for (const bound of bindings) {
+      const { client, upstream } = bound;
+      const alias = aliasKey(upstream);
+      const other = this.#aliases.get(alias);
+      if (other !== undefined) throw clash(client, other.client, upstream.name);
+      this.#aliases.set(alias, bound);
+      // If a tool is declared more than once, calls are those of the first.
+      if (this.#identities.has(identityKey(client))) continue;
+      this.#identities.set(identityKey(client), bound);
+      const name = nameKey(client.name, client.namespace);
+      this.#names.set(name, this.#names.has(name) ? null : bound);
+      const isFunction = client.kind === "function" && upstream.kind === "function";
+      const isBare = client.namespace === undefined && upstream.namespace === undefined;
+      if (isFunction && isBare && bound.form === undefined && String(client.name) === upstream.name)
+        this.unchanged.set(client.name, bound);
+    }
   }
-  return {
-    bindings,
-    unchanged,
-    byAlias: (alias) => aliases.get(aliasKey(alias)),
-    byIdentity: (identity) => identities.get(identityKey(identity)),
-    byName: (name, namespace) => names.get(nameKey(name, namespace)) ?? undefined,
-    byNickname(name) {
-      nicknames ??= nicknamesOf(bindings);
-      return nicknames.get(name) ?? undefined;
-    },
-    byLikeness(name) {
-      likenesses ??= nicknamesOf(bindings, likenessOf);
-      return likenesses.get(likenessOf(name)) ?? undefined;
-    },
-  };
+
+  /** Finds a tool by the upstream's name. */
+  byAlias(alias: ToolRef<UpstreamName>): Bound | undefined {
+    return this.#aliases.get(aliasKey(alias));
+  }
+
+  /** Finds a tool by the client's kind, namespace and name. */
+  byIdentity(identity: ToolRef): Bound | undefined {
+    return this.#identities.get(identityKey(identity));
+  }
+
+  /** Finds a tool of any kind by the client's name; undefined if several have it. */
+  byName(name: string, namespace?: string): Bound | undefined {
+    return this.#names.get(nameKey(name, namespace)) ?? undefined;
+  }
+
+  /** Finds a tool by a form of its name that models write by themselves, such as `namespace.name`. */
+  byNickname(name: string): Bound | undefined {
+    this.#nicknames ??= nicknamesOf(this.#bindings);
+    return this.#nicknames.get(name) ?? undefined;
+  }
+
+  /** Finds a tool by a name that differs in capitals or in the signs between the words. */
+  byLikeness(name: string): Bound | undefined {
+    this.#likenesses ??= nicknamesOf(this.#bindings, likenessOf);
+    return this.#likenesses.get(likenessOf(name)) ?? undefined;
+  }
 }
 
 /** A name may hold any character, so the key holds the length of the namespace. */
@@ -77,7 +90,7 @@ export const aliasKey = ({ kind, name, namespace }: ToolRef<UpstreamName>): stri
   isCalledByName(kind) ? nameKey(name, namespace) : `${kind}@${name}`;
 
 /** Null: several tools have the nickname. */
-type Nicknames<Bound> = Map<string, Bound | null>;
+type Nicknames = Map<string, Bound | null>;
 
 /** A name in small letters with one sign between its words; a name without words stays as it is. */
 const likenessOf = (name: string): string =>
@@ -86,11 +99,11 @@ const likenessOf = (name: string): string =>
     .match(/[\p{L}\p{N}]+/gu)
     ?.join("_") ?? name;
 
-function nicknamesOf<Bound extends Binding>(
+function nicknamesOf(
   bindings: readonly Bound[],
   form: (name: string) => string = String,
-): Nicknames<Bound> {
-  const found: Nicknames<Bound> = new Map();
+): Nicknames {
+  const found: Nicknames = new Map();
   const learn = (nickname: string, bound: Bound): void => {
     const name = form(nickname);
     found.set(name, found.has(name) && found.get(name) !== bound ? null : bound);

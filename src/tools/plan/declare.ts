@@ -21,7 +21,7 @@ import type {
 } from "../../turn/turn.ts";
 import type { Form } from "../kinds/decoder.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import type { Binding, ToolIdentityMap } from "../names/identity.ts";
+import type { Bound } from "../names/identity.ts";
 import { jsonForm } from "../schema/codec.ts";
 import { compileSchema, isNeverObject } from "../schema/compile.ts";
 import { isStrict } from "../schema/strict.ts";
@@ -39,24 +39,6 @@ export type ToolVerdict = {
   readonly upstreamName?: string | undefined;
   readonly reason: string;
 };
-
-/** An offered tool under both its names. */
-export type Bound = Binding & {
-  readonly path: string;
-  readonly declaration: Callable<UpstreamName>;
-  /** The namespace that keeps it at the upstream. */
-  readonly group?: NamespaceTool | undefined;
-  /** The end of a description that was too long. */
-  readonly rest?: string | undefined;
-  /** The item of the conversation that keeps it. */
-  readonly item?: number | undefined;
-  /** Converts the inputs of its calls; undefined if they keep their form. */
-  readonly form?: Form | undefined;
-  /** The client's own schema, if the upstream got another. */
-  readonly original?: JsonSchema | undefined;
-};
-
-export type Identities = ToolIdentityMap<Bound>;
 
 export type Declared = {
   readonly verdict: Verdict;

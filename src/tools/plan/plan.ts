@@ -1,16 +1,17 @@
 import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
-import type { AnyName, UpstreamName } from "../../turn/names.ts";
+import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Item, Params, Turn } from "../../turn/turn.ts";
+import type { Params, Turn } from "../../turn/turn.ts";
 import { planHistory, type HistoryPlan } from "../history/history.ts";
 import { isPlainHistory } from "../history/plain.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import type { Bound, Identities, ToolVerdict, Verdict } from "./declare.ts";
+import type { Bound, ToolIdentityMap } from "../names/identity.ts";
+import type { ToolVerdict, Verdict } from "./declare.ts";
 import { planFormat, withInstructions, type FormatCheck, type FormatPlan } from "./format.ts";
 import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
 import { offerFor, type ToolOffer } from "./tool-choice.ts";
-import { toolsetOf, type Toolset } from "./toolset.ts";
+import { toolsetOf } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
 
@@ -22,7 +23,7 @@ export type Plan = {
   readonly asked: Turn;
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
-  readonly identity: Identities;
+  readonly identity: ToolIdentityMap;
   /** The client's limits on an answer. */
   readonly limits: Limits;
   /** A check of the answer, if the upstream cannot be held to the format. */
@@ -45,81 +46,63 @@ export function planTools(turn: Turn, profile: Profile, to: Destination = {}): P
   const set = toolsetOf(turn, profile);
   if (set.fault !== undefined) throw set.fault;
   const offer = offerFor(set, turn, profile);
-  const isPlain = isPlainHistory(turn, set, profile);
-  const isSame =
-    isPlain &&
-    set.identical &&
-    offer.identical &&
-    turn.format === undefined &&
-    turn.params.parallelCalls === undefined &&
-    (turn.repairs ?? none).length === 0;
   // If no name differs, the client's turn is the upstream's.
-  const changes = isSame ? sameTurn(turn) : changedTurn({ turn, set, offer, profile, to, isPlain });
-  return {
-    ...changes,
-    asked: turn,
-    verdicts: set.verdicts,
-    identity: set.identity,
-    limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
-    seal: to.origin === undefined ? undefined : sealOf(turn, profile, changes.identical, to.origin),
-  };
-}
-
-type Changes = Pick<Plan, "turn" | "decisions" | "check" | "identical">;
-
-const none: readonly Decision[] = [];
-const noFormat: FormatPlan = { format: undefined, decisions: none };
-
-const sameTurn = (turn: Turn, decisions = none, check?: FormatCheck): Changes => ({
-  turn: turn as unknown as Turn<UpstreamName>,
-  decisions,
-  check,
-  identical: true,
-});
-
-type Planned = {
-  readonly turn: Turn;
-  readonly set: Toolset;
-  readonly offer: ToolOffer;
-  readonly profile: Profile;
-  readonly to: Destination;
-  readonly isPlain: boolean;
-};
-
-const unchanged = ({ items, places }: Turn): HistoryPlan => ({
-  items: items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[],
-  places,
-  decisions: none,
-});
-
-/** The turn as it is sent, with every decision on it. */
-function changedTurn({ turn, set, offer, profile, to, isPlain }: Planned): Changes {
-  const history = isPlain ? unchanged(turn) : planHistory(turn, set, profile, to);
-  const format = turn.format === undefined ? noFormat : planFormat(turn, profile);
-  const { params, decision } = planParams(turn, set.offered.length > 0, profile);
-  const repairs = turn.repairs ?? none;
-  const decisions = [
-    ...repairs,
-    ...offer.decisions,
-    ...(decision === undefined ? none : [decision]),
-    ...format.decisions,
-    ...history.decisions,
-  ];
-  const isSame =
+  const same = turn as unknown as Turn<UpstreamName>;
+  const history: HistoryPlan = isPlainHistory(turn, set, profile)
+    ? { items: same.items, places: same.places, decisions: none }
+    : planHistory(turn, set, profile, to);
+  const format: FormatPlan = turn.format === undefined ? unchanged : planFormat(turn, profile);
+  const parallel =
+    turn.params.parallelCalls === undefined
+      ? undefined
+      : planParallel(turn, set.offered.length > 0, profile);
+  const { repairs = none } = turn;
+  const identical =
     repairs.length === 0 &&
     set.identical &&
     offer.identical &&
-    decision === undefined &&
+    parallel === undefined &&
     format.decisions.length === 0 &&
-    (history.items as unknown) === turn.items;
-  if (isSame) return sameTurn(turn, decisions, format.check);
-  const added =
-    format.instructions === undefined ? offer.rests : [...offer.rests, format.instructions];
+    history.items === same.items;
+  return {
+    turn: identical ? same : changedTurn(turn, { offer, history, format, parallel }, profile),
+    asked: turn,
+    verdicts: set.verdicts,
+    decisions: [
+      ...repairs,
+      ...offer.decisions,
+      ...(parallel === undefined ? none : [parallel.decision]),
+      ...format.decisions,
+      ...history.decisions,
+    ],
+    identity: set.identity,
+    limits: { allowed: offer.allowed, parallel: turn.params.parallelCalls !== false },
+    check: format.check,
+    seal: to.origin === undefined ? undefined : sealOf(turn, profile, identical, to.origin),
+    identical,
+  };
+}
+
+const none: readonly Decision[] = [];
+const unchanged: FormatPlan = { format: undefined, decisions: none };
+
+type Changes = {
+  readonly offer: ToolOffer;
+  readonly history: HistoryPlan;
+  readonly format: FormatPlan;
+  readonly parallel: ParallelPlan | undefined;
+};
+
+/** The turn for the upstream, with all changes. */
+function changedTurn(turn: Turn, changes: Changes, profile: Profile): Turn<UpstreamName> {
+  const { offer, history, parallel } = changes;
+  const { format, instructions } = changes.format;
+  const { tools, toolChoice, rests } = offer;
+  const added = instructions === undefined ? rests : [...rests, instructions];
   const { items, places } =
     added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
-  const { tools, toolChoice } = offer;
-  const sent = { ...turn, tools, toolChoice, items, places, format: format.format, params };
-  return { turn: sent, decisions, check: format.check, identical: false };
+  const { params } = parallel ?? turn;
+  return { ...turn, tools, toolChoice, items, places, format, params };
 }
 
 /**
@@ -166,23 +149,23 @@ export const countVerdicts = memoizeByIdentity((list: readonly ToolVerdict[]): C
 export const summary = ({ verdicts }: Pick<Plan, "verdicts">): string =>
   countVerdicts(verdicts).summary;
 
-/** Plans `parallel_tool_calls`. If the upstream has no such parameter, further calls are withheld from the answer. */
-function planParams(
-  turn: Turn,
-  hasTools: boolean,
-  profile: Profile,
-): { readonly params: Params; readonly decision?: Decision } {
+type ParallelPlan = { readonly params: Params; readonly decision: Decision };
+
+/**
+ * Plans `parallel_tool_calls`; undefined if it is sent unchanged. If the upstream has no such
+ * parameter, further calls are withheld from the answer.
+ */
+function planParallel(turn: Turn, hasTools: boolean, profile: Profile): ParallelPlan | undefined {
   const { parallelCalls, ...params } = turn.params;
-  if (parallelCalls === undefined) return turn;
   const path = "parallel_tool_calls";
-  if (!hasTools && turn.dialect !== profile.dialect)
-    return {
-      params,
-      decision: { path, action: "repaired", reason: "it says nothing without tools" },
-    };
-  if (profile.params.parallelCalls !== null) return turn;
-  const reason = parallelCalls
-    ? "the upstream does as it likes"
-    : "the upstream cannot be told, so only the first call of an answer is passed on";
+  if (!hasTools && turn.dialect !== profile.dialect) {
+    const reason = "it says nothing without tools";
+    return { params, decision: { path, action: "repaired", reason } };
+  }
+  if (profile.params.parallelCalls !== null) return undefined;
+  const reason =
+    parallelCalls === true
+      ? "the upstream does as it likes"
+      : "the upstream cannot be told, so only the first call of an answer is passed on";
   return { params, decision: { path, action: "reshaped", reason } };
 }

@@ -11,8 +11,7 @@ import type { CallRules } from "../../turn/rules.ts";
 import type { JsonSchema } from "../../turn/turn.ts";
 import type { Decoder } from "../kinds/decoder.ts";
 import { customStandIn } from "../kinds/kinds.ts";
-import { fullName, isCalledByName } from "../names/identity.ts";
-import type { Bound, Identities } from "./declare.ts";
+import { fullName, isCalledByName, type Bound, type ToolIdentityMap } from "../names/identity.ts";
 import { keepFormat } from "./format.ts";
 import type { Plan } from "./plan.ts";
 import { sealReasoning } from "./reasoning.ts";
@@ -226,7 +225,7 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
 type Called = Pick<CallStart<UpstreamName>, "kind" | "name" | "namespace">;
 
 /** The tool that a call names. Models write names as they remember them, with a namespace or without. */
-export function recognise(call: Called, identity: Identities): Bound | undefined {
+export function recognise(call: Called, identity: ToolIdentityMap): Bound | undefined {
   const exact = identity.byAlias(call);
   if (exact !== undefined) return exact;
   const { name, namespace } = call;

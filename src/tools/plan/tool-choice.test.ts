@@ -12,7 +12,7 @@ import {
   whole,
   withTools,
 } from "../../../test/support/turns.ts";
-import { clientName } from "../../turn/names.ts";
+import { clientName, upstreamName } from "../../turn/names.ts";
 import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
 import type { ToolChoice, ToolRef } from "../../turn/turn.ts";
 import { planTools } from "./plan.ts";
@@ -158,7 +158,7 @@ describe("a choice", () => {
         const { calls } = restored(planned, name === "look" ? calling("look", ["{}"]) : answer);
         expect(calls).toHaveLength(1);
         expect(calls[0]?.name).toBe(
-          planned.identity.bindings.find((b) => b.upstream.name === name)?.client.name,
+          planned.identity.byAlias({ kind: "function", name: upstreamName(name) })?.client.name,
         );
       }
     },

@@ -3,8 +3,8 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
 import type { ToolChoice, Tool, ToolRef, Turn } from "../../turn/turn.ts";
-import { descriptionRests, type Bound } from "./declare.ts";
-import { fullName, isCalledByName } from "../names/identity.ts";
+import { fullName, isCalledByName, type Bound } from "../names/identity.ts";
+import { descriptionRests } from "./declare.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { renderProviderToolDeclarations, type Toolset } from "./toolset.ts";
 

@@ -16,18 +16,17 @@ import type {
 import { createProviderNameAllocator, type TakenNames } from "../names/allocate.ts";
 import {
   aliasKey,
-  createIdentityMap,
+  ToolIdentityMap,
   fullName,
   identityKey,
   isCalledByName,
+  type Bound,
 } from "../names/identity.ts";
 import {
   keepsGroups,
   planToolDeclaration,
   ruleFor,
-  type Bound,
   type Declared,
-  type Identities,
   type ToolVerdict,
 } from "./declare.ts";
 import type { ToolOffer } from "./tool-choice.ts";
@@ -105,7 +104,7 @@ function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceT
 export type Toolset = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
-  readonly identity: Identities;
+  readonly identity: ToolIdentityMap;
   /** Every offered tool, including those that need no name. */
   readonly offered: readonly Bound[];
   readonly tools: readonly Tool<UpstreamName>[];
@@ -149,7 +148,12 @@ export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">):
   return tools;
 }
 
-type Planned = { readonly entry: Entry; readonly declared: Declared };
+type Planned = {
+  readonly entry: Entry;
+  readonly declared: Declared;
+  /** The upstream's name, if the tool is offered. */
+  name?: UpstreamName;
+};
 
 function planToolset(turn: Turn, profile: Profile): Toolset {
   const catalog = buildToolCatalog(turn);
@@ -161,36 +165,45 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     const isFirst = entry.group?.tools[0] === entry.tool;
     return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
   });
-  const allocate = createProviderNameAllocator(profile.tools.names, undefined, fixedNames(planned));
-  const names = nameAll(planned, allocate);
-  const kept = keptItems(planned, names, profile);
+  const taken = nameAll(planned, profile);
+  const kept = keptItems(planned, profile);
 
   const offered: Bound[] = [];
   /** Items whose tools are moved to the list of tools, with the path of the first. */
   const emptied = new Map<number, string>();
-  for (const [at, { entry, declared }] of planned.entries()) {
-    const upstream = names[at];
+  for (const { entry, declared, name: upstreamName } of planned) {
     const { path, kind, namespace, name, item } = entry;
     const { verdict, reason, offer } = declared;
-    verdicts.push({ path, kind, namespace, name, verdict, upstreamName: upstream, reason });
+    verdicts.push({ path, kind, namespace, name, verdict, upstreamName, reason });
     if (item !== undefined && !kept.has(item) && !emptied.has(item)) emptied.set(item, path);
-    if (offer === undefined || upstream === undefined) {
+    if (offer === undefined || upstreamName === undefined) {
       // A tool that is not loaded yet is not lost: the model finds it once the client loads it.
       decisions.push({ path, action: verdict === "deferred" ? "reshaped" : "dropped", reason });
       continue;
     }
     for (const made of offer.decisions) decisions.push({ path, ...made });
     // A member that is sent apart from its namespace has another name in any case.
-    if (upstream !== String(name) && (namespace === undefined || offer.group !== undefined))
-      decisions.push({ path, action: "renamed", reason: `sent as \`${upstream}\`` });
-    const bound = bind(entry, offer, upstream, item !== undefined && kept.has(item));
-    const { declaration } = bound;
-    const isLoaded = profile.tools.deferred && isBroughtByResult(entry, turn);
-    offered.push(
-      isLoaded && declaration.type === "function"
-        ? { ...bound, declaration: { ...declaration, loaded: true } }
-        : bound,
-    );
+    if (upstreamName !== String(name) && (namespace === undefined || offer.group !== undefined))
+      decisions.push({ path, action: "renamed", reason: `sent as \`${upstreamName}\`` });
+    const { group, rest, form, original } = offer;
+    // The result of the client's own search names the tools to the model.
+    const isLoaded =
+      profile.tools.deferred && item !== undefined && turn.items[item]?.type === "result";
+    const declaration = { ...offer.tool, name: upstreamName };
+    offered.push({
+      path,
+      client: { kind: offer.restoredAs ?? kind, namespace, name },
+      upstream: { kind: offer.kind, namespace: group?.name, name: upstreamName },
+      declaration:
+        isLoaded && declaration.type === "function"
+          ? { ...declaration, loaded: true }
+          : declaration,
+      group,
+      rest,
+      item: item !== undefined && kept.has(item) ? item : undefined,
+      form,
+      original,
+    });
   }
   const reason = "tools that the conversation brings are declared with the others";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
@@ -201,16 +214,16 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   return {
     verdicts,
     decisions,
-    identity: createIdentityMap(callable(offered)),
+    identity: new ToolIdentityMap(callable(offered)),
     offered,
     // If no name differs, both kinds of name are the same.
     tools: identical
       ? (turn.tools as unknown as readonly Tool<UpstreamName>[])
       : renderProviderToolDeclarations(offered),
-    taken: allocate.taken(),
+    taken,
     emptied: new Set(emptied.keys()),
     identical,
-    fault: refusal(planned) ?? tooMany(offered.length, profile) ?? missingHosted(turn, planned),
+    fault: faultIn(turn, planned, offered.length, profile),
     offers: new Map(),
   };
 }
@@ -269,22 +282,20 @@ function distinct(
   return { first: found.size === entries.length ? entries : [...found.values()], repeated };
 }
 
-/** The fixed names of a provider's own tools, which no other tool may get. */
-function fixedNames(planned: readonly Planned[]): TakenNames | undefined {
-  const names = new Set<string>();
-  for (const { declared } of planned) {
-    const tool = declared.offer?.tool;
-    if (tool?.type === "builtin" && typeof tool.raw.name === "string") names.add(tool.raw.name);
+/** Sets the upstream's name of every offered tool; returns all names that are taken. */
+function nameAll(planned: readonly Planned[], profile: Profile): TakenNames {
+  // A provider's own tools have fixed names, which no other tool may get.
+  const fixed = new Set<string>();
+  const named: Planned[] = [];
+  for (const one of planned) {
+    const { offer } = one.declared;
+    if (offer === undefined) continue;
+    const { tool, kind } = offer;
+    if (tool.type === "builtin" && typeof tool.raw.name === "string") fixed.add(tool.raw.name);
+    if (isCalledByName(kind)) named.push(one);
+    else one.name = upstreamName(one.entry.name);
   }
-  return names.size === 0 ? undefined : new Map([["", names]]);
-}
-
-/** The upstream's name of every offered tool. */
-function nameAll(
-  planned: readonly Planned[],
-  allocate: ReturnType<typeof createProviderNameAllocator>,
-): readonly (UpstreamName | undefined)[] {
-  const named = planned.filter(({ declared }) => isCalledByName(declared.offer?.kind));
+  const allocate = createProviderNameAllocator(profile.tools.names, new Map([["", fixed]]));
   const names = allocate(
     named.map(({ entry, declared }) => ({
       name: entry.name,
@@ -294,10 +305,8 @@ function nameAll(
       rank: rankOf(entry),
     })),
   );
-  const given = new Map(named.map((one, at) => [one, names[at]]));
-  return planned.map((one) =>
-    one.declared.offer === undefined ? undefined : (given.get(one) ?? upstreamName(one.entry.name)),
-  );
+  for (const [at, one] of named.entries()) one.name = names[at] ?? upstreamName(one.entry.name);
+  return allocate.taken();
 }
 
 /**
@@ -312,46 +321,18 @@ function rankOf({ tool, namespace, since }: Entry): number {
 }
 
 /** Items of the conversation that keep their tools. */
-function keptItems(
-  planned: readonly Planned[],
-  names: readonly (UpstreamName | undefined)[],
-  profile: Profile,
-): ReadonlySet<number> {
+function keptItems(planned: readonly Planned[], profile: Profile): ReadonlySet<number> {
   const kept = new Set<number>();
   if (ruleFor("additional_tools", profile) !== "native") return kept;
   const broken = new Set<number>();
-  for (const [at, { entry, declared }] of planned.entries()) {
+  for (const { entry, declared, name } of planned) {
     if (entry.item === undefined) continue;
-    const isSame = declared.offer?.decisions.length === 0 && names[at] === (entry.name as string);
+    const isSame = declared.offer?.decisions.length === 0 && name === (entry.name as string);
     (isSame ? kept : broken).add(entry.item);
   }
   for (const item of broken) kept.delete(item);
   return kept;
 }
-
-function bind(
-  { path, kind, namespace, name, item }: Entry,
-  offer: NonNullable<Declared["offer"]>,
-  upstream: UpstreamName,
-  isKept: boolean,
-): Bound {
-  const { group, rest, form, original } = offer;
-  return {
-    path,
-    client: { kind: offer.restoredAs ?? kind, namespace, name },
-    upstream: { kind: offer.kind, namespace: group?.name, name: upstream },
-    declaration: { ...offer.tool, name: upstream },
-    group,
-    rest,
-    item: isKept ? item : undefined,
-    form,
-    original,
-  };
-}
-
-/** True for a tool that the client's own search found: the result names it to the model. */
-const isBroughtByResult = ({ item }: Entry, { items }: Turn): boolean =>
-  item !== undefined && items[item]?.type === "result";
 
 /** The tools that calls can name, each once. */
 function callable(offered: readonly Bound[]): readonly Bound[] {
@@ -383,33 +364,35 @@ export function renderProviderToolDeclarations(bounds: readonly Bound[]): Tool<U
   return tools;
 }
 
-function refusal(planned: readonly Planned[]): Fault | undefined {
+/** The reason why a request with these tools cannot be sent. */
+function faultIn(
+  { traits }: Turn,
+  planned: readonly Planned[],
+  count: number,
+  profile: Profile,
+): Fault | undefined {
   const refused = planned.find(({ declared }) => declared.verdict === "refused");
-  if (refused === undefined) return undefined;
-  const { entry, declared } = refused;
-  const message = `\`${fullName(entry)}\` cannot be sent: ${declared.reason}. Leave it out or choose another model.`;
-  return new Fault("tools.refused", message, { param: entry.path });
-}
-
-/** A request whose only tools run at the provider cannot be answered without them. */
-function missingHosted({ traits }: Turn, planned: readonly Planned[]): Fault | undefined {
+  if (refused !== undefined)
+    return refusal(refused, "sent", "Leave it out or choose another model.");
+  const { max } = profile.tools;
+  if (count > max)
+    return new Fault(
+      "tools.too_many",
+      `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, choose another model, or raise \`capabilities.tools.max\` of the upstream if it takes more.`,
+      { param: "tools" },
+    );
+  // A request whose only tools run at the provider cannot be answered without them.
   const [first] = planned;
   const areMissing = planned.every(
     ({ entry, declared }) => entry.tool.type === "builtin" && declared.verdict === "ignored",
   );
   if (traits.asksForHosted !== true || first === undefined || !areMissing) return undefined;
-  const { entry, declared } = first;
-  const message = `\`${fullName(entry)}\` cannot be run: ${declared.reason}. There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.`;
-  return new Fault("tools.refused", message, { param: entry.path });
+  const remedy =
+    "There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.";
+  return refusal(first, "run", remedy);
 }
 
-/** The fault of a request with more tools than the upstream takes. */
-function tooMany(count: number, profile: Profile): Fault | undefined {
-  const { max } = profile.tools;
-  if (count <= max) return undefined;
-  return new Fault(
-    "tools.too_many",
-    `The ${profile.name} profile takes at most ${max} tools, and the request has ${count}. Declare fewer, choose another model, or raise \`capabilities.tools.max\` of the upstream if it takes more.`,
-    { param: "tools" },
-  );
+function refusal({ entry, declared }: Planned, what: "sent" | "run", remedy: string): Fault {
+  const message = `\`${fullName(entry)}\` cannot be ${what}: ${declared.reason}. ${remedy}`;
+  return new Fault("tools.refused", message, { param: entry.path });
 }

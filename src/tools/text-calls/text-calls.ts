@@ -4,8 +4,7 @@ import type { OnDecision } from "../../turn/decision.ts";
 import type { TextDelta, TextNote, TextStart, TurnEvent } from "../../turn/event.ts";
 import { isFields } from "../../json/json.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
-import type { Bound, Identities } from "../plan/declare.ts";
-import { isCalledByName } from "../names/identity.ts";
+import { isCalledByName, type Bound, type ToolIdentityMap } from "../names/identity.ts";
 import { recognise } from "../plan/restore.ts";
 import { readUseTool, type Takes } from "./use-tool.ts";
 import { BlockScan } from "./scan.ts";
@@ -29,7 +28,7 @@ type Means = { readonly read: Read; readonly newId: NewId; readonly report: OnDe
  * looked at: a model may think of a call and not make it.
  */
 export function textCalls(
-  identity: Identities,
+  identity: ToolIdentityMap,
   newId: NewId,
   report: OnDecision = () => {},
 ): Stage<Event, Event> {
@@ -64,7 +63,7 @@ export function textCalls(
   };
 }
 
-function reading(identity: Identities): Read {
+function reading(identity: ToolIdentityMap): Read {
   const boundOf = (name: string): Bound | undefined => {
     const bound = recognise({ kind: "function", name: upstreamName(name) }, identity);
     // What has no name of its own is the provider's to call.
