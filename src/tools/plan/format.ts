@@ -2,12 +2,12 @@
 
 import { jsonOf } from "../../json/json.ts";
 import { errorsIn } from "../../schema/check.ts";
-import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Emit, EventStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { TurnEnd, TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isBySystem } from "../../turn/item.ts";
-import type { AnyName } from "../../turn/names.ts";
+import type { ClientName, UpstreamName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
@@ -123,15 +123,15 @@ function formatInstructions(title?: string, schema?: JsonSchema): string {
   return schema === undefined ? rule : `${rule}\n\n${title ?? ""}\n${JSON.stringify(schema)}`;
 }
 
-type Conversation<Name extends AnyName> = Pick<Turn<Name>, "items" | "places">;
+type Conversation = Pick<Turn<UpstreamName>, "items" | "places">;
 
 /** Adds text to the instructions at the beginning, where it stays at one place from turn to turn. */
-export function withInstructions<Name extends AnyName>(
-  { items, places }: Conversation<Name>,
+export function withInstructions(
+  { items, places }: Conversation,
   instructions: string,
   { history }: Profile,
-): Conversation<Name> {
-  const isLeading = (item: Item<Name> | undefined): item is Message =>
+): Conversation {
+  const isLeading = (item: Item<UpstreamName> | undefined): item is Message =>
     item !== undefined && isBySystem(item);
   let last = -1;
   while (isLeading(items[last + 1])) last++;
@@ -158,14 +158,12 @@ type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: b
  * answer in another format. An answer with calls, a refusal and a truncated
  * answer are not checked.
  */
-export function keepFormat<Name extends AnyName>(
-  check: FormatCheck,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> {
+export function keepFormat(check: FormatCheck): EventStage<ClientName> {
   const choices: (AnswerState | undefined)[] = [];
   const ends: TurnEnd[] = [];
   const stateOf = (choice: number): AnswerState =>
     (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
-  const say = (choice: number, text: string, emit: Emit<TurnEvent<Name>>): void => {
+  const say = (choice: number, text: string, emit: Emit<TurnEvent<ClientName>>): void => {
     stateOf(choice).text += text;
     if (text !== "") emit({ type: "text-delta", choice, text });
   };

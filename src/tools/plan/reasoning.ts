@@ -1,37 +1,37 @@
 /** Gives reasoning back only to the upstream that it came from. */
 
-import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Emit, EventStage } from "../../stream/stage.ts";
 import type { ReasoningDelta, ReasoningEnd, TurnEvent } from "../../turn/event.ts";
-import type { AnyName } from "../../turn/names.ts";
+import type { ClientName } from "../../turn/names.ts";
 import { takesFrom, type Profile } from "../../turn/profile.ts";
 import { isSeal, readSeal, writeSeal, type Sealed } from "../../turn/seal.ts";
 import type { DialectName, Fields, Opaque, Reasoning, Turn } from "../../turn/turn.ts";
 
-/** Whom a request goes to: reasoning is only given back to whom it came from. */
+/** The model that receives a request. Reasoning is only given back to its origin. */
 export type Destination = {
   /** `upstream/model`. */
   readonly origin?: string | undefined;
-  /** Whether it may open what a provider has sealed. */
+  /** True if the upstream can read reasoning that a provider has sealed. */
   readonly canDecrypt?: ((seal: string) => boolean) | undefined;
 };
 
-/** How an answer is marked. */
+/** The form of the seals of an answer. */
 export type Seal = {
   /** `upstream/model`. */
   readonly from: string;
-  /** The client's: what stands in its own fields needs no seal. */
+  /** The client's dialect: its own fields need no seal. */
   readonly dialect: DialectName;
-  /** Whether the upstream wants its reasoning back; what it signed, and what came with calls, it always does. */
+  /** True if the upstream wants its reasoning back. Signed reasoning and unknown fields of calls are always sealed. */
   readonly reasoning: boolean;
-  /** Whether the client gives the words back beside the seal, so that they need not be in it. */
+  /** True if the client gives readable reasoning back beside the seal, so that the seal need not hold it. */
   readonly isWorded?: boolean | undefined;
-  /** Whether what the provider worked on itself goes along: its thoughts are void without what stood before them. */
+  /** True if seals also hold the provider's own items: its later reasoning is invalid without them. */
   readonly hasItems?: boolean | undefined;
-  /** Whether a seal stands among the details of reasoning: only what the upstream sealed itself has one. */
+  /** True if the seal is an entry in the details of reasoning. Then only reasoning that the upstream sealed gets one. */
   readonly inDetails?: boolean | undefined;
 };
 
-/** Reasoning to be kept for a client that may not give it back: all but its summary is in the seal. */
+/** Reasoning for the store, for clients that may not give it back: the seal holds all except the summary. */
 export function keptReasoning(item: Reasoning, from: string): Reasoning {
   const { summary, content, encrypted, details, extra } = item;
   const sealed = readSeal(encrypted);
@@ -41,7 +41,7 @@ export function keptReasoning(item: Reasoning, from: string): Reasoning {
   return { type: "reasoning", summary, content: [], encrypted: kept };
 }
 
-/** Whether a seal of ours is for this model, or for whoever is asked. */
+/** True if a seal is for this model, or for any model. */
 export function isOpenTo({ encrypted }: Reasoning, origin: string): boolean {
   const sealed = readSeal(encrypted);
   return sealed?.hidden !== undefined || sealed?.from === origin;
@@ -49,7 +49,7 @@ export function isOpenTo({ encrypted }: Reasoning, origin: string): boolean {
 
 const noSeals: readonly string[] = [];
 
-/** What providers have sealed among the items of a request: nothing on it says who did. */
+/** The texts that providers have sealed among the items of a request. They do not name their provider. */
 export function sealsIn(items: Turn["items"]): readonly string[] {
   let seals: string[] | undefined;
   for (const item of items)
@@ -58,18 +58,18 @@ export function sealsIn(items: Turn["items"]): readonly string[] {
   return seals ?? noSeals;
 }
 
-/** Past reasoning as one upstream is to be given it. */
+/** Past reasoning in the form for one upstream. */
 export type Recalled = {
-  /** None: it is left out. */
+  /** Undefined if it is left out. */
   readonly item: Reasoning | undefined;
-  /** Why it is left out; none if there was nothing to lose. */
+  /** The reason for leaving it out; undefined if nothing is lost. */
   readonly loss?: string | undefined;
   readonly calls?: Sealed["calls"];
-  /** What the provider worked on itself, to stand in this place. */
+  /** An item of the provider's own work, to put in this place. */
   readonly own?: Opaque | undefined;
 };
 
-/** The ids of what providers worked on themselves and seals give back whole, however clients were shown it. */
+/** The ids of providers' own items that seals hold whole; clients may have received them in another form. */
 export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
   const ids = new Set<unknown>();
   for (const item of items) {
@@ -82,16 +82,16 @@ export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
 
 const NO_SEAL = "its seal is none that a gateway writes, or was changed";
 
-/** A client can write any text of any length for the name of a model. */
+/** Limits the name of a model, because a client can write any text into a seal. */
 const shown = (from: string): string => from.slice(0, 200);
 
-/** Whether an upstream's own work is sealed for it, and so taken back from a seal. */
+/** True if an upstream's own items are sealed for it, and restored from seals. */
 export const sealsItems = ({ reasoning }: Profile): boolean => reasoning === "signed_thinking";
 
 const isSealedFor = ({ dialect }: Pick<Opaque, "dialect">, profile: Profile): boolean =>
   sealsItems(profile) && takesFrom(dialect, profile);
 
-/** Takes past reasoning back: whole for whom it came from, not at all for others. */
+/** Restores past reasoning for its origin; other models get none of it. */
 export function recallReasoning(
   item: Reasoning,
   { dialect, traits }: Pick<Turn, "dialect" | "traits">,
@@ -103,8 +103,8 @@ export function recallReasoning(
   const sealed = readSeal(encrypted);
   if (sealed === undefined && isSeal(encrypted)) return { item: undefined, loss: NO_SEAL };
   if (sealed === undefined) {
-    // Sealed by a provider of the client's dialect. Who has no such items cannot have made it,
-    // nor who has items where the dialect signs words.
+    // A provider of the client's dialect sealed it. Upstreams without such items cannot be the
+    // origin, nor can those with items if the dialect signs readable reasoning.
     const hasItems = profile.reasoning === "items" && traits.signsReasoning !== true;
     if (!hasItems && profile.dialect !== dialect)
       return { item: undefined, loss: "reasoning is sealed for the model that made it" };
@@ -114,7 +114,7 @@ export function recallReasoning(
       loss: "reasoning that another upstream has sealed is not for this one",
     };
   }
-  // Whoever has a use for it has taken it out before.
+  // Calls that the gateway answered itself are restored before planning.
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
     return { item: undefined, loss: `reasoning of ${shown(sealed.from)} is not for another model` };
@@ -139,12 +139,8 @@ export function recallReasoning(
   return { item: isEmpty ? undefined : own, calls: sealed.calls };
 }
 
-/** Marks the reasoning of an answer, for clients that give it back, as that of its upstream and model. */
-export const sealReasoning = <Name extends AnyName>(
-  options: Seal,
-): Stage<TurnEvent<Name>, TurnEvent<Name>> => new Sealing<Name>(options);
-
-class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<Name>> {
+/** Seals the reasoning of an answer with its origin, for clients that give it back. */
+export class ReasoningSealer implements EventStage<ClientName> {
   readonly #options: Seal;
   readonly #choices: (Answered | undefined)[] = [];
 
@@ -152,7 +148,7 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
     this.#options = options;
   }
 
-  each(event: TurnEvent<Name>, emit: Emit<TurnEvent<Name>>): void {
+  each(event: TurnEvent<ClientName>, emit: Emit<TurnEvent<ClientName>>): void {
     const { dialect, reasoning, hasItems } = this.#options;
     switch (event.type) {
       case "reasoning-start": {
@@ -195,8 +191,8 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
     return (this.#choices[choice] ??= { contents: [], words: "", blocks: 0 });
   }
 
-  /** A thought of its own that holds nothing but a seal. */
-  #carry(choice: number, sealed: Omit<Sealed, "from">, emit: Emit<TurnEvent<Name>>): void {
+  /** Emits reasoning that holds nothing but a seal. */
+  #carry(choice: number, sealed: Omit<Sealed, "from">, emit: Emit<TurnEvent<ClientName>>): void {
     const { from, inDetails } = this.#options;
     const encrypted = writeSeal({ from, ...sealed });
     emit({ type: "reasoning-start", choice });
@@ -205,18 +201,18 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
     emit({ type: "reasoning-end", choice, encrypted, details: [detailOf({ encrypted, index })] });
   }
 
-  #end(event: ReasoningEnd, emit: Emit<TurnEvent<Name>>): void {
+  #end(event: ReasoningEnd, emit: Emit<TurnEvent<ClientName>>): void {
     const { from, dialect, reasoning, isWorded, inDetails } = this.#options;
     const { encrypted, details, extra, ...rest } = event;
     const { contents, words, blocks } = this.#of(event.choice);
     const foreign = extra?.dialect === dialect ? undefined : extra;
     const isSigned = details !== undefined || foreign !== undefined;
-    // What was cut off is not to be taken up again.
+    // Reasoning that was cut off cannot be continued.
     if (event.complete === false || (!reasoning && !isSigned)) return emit(event);
     const content = Array.from(contents, (text) => text ?? "");
     const isContent = content.length > 0;
     if (inDetails === true) {
-      // What stands in details already is for whoever sent it.
+      // Details that are not encrypted need no seal.
       if (encrypted === undefined) return emit(event);
       const text = writeSeal({ from, encrypted, extra: foreign, isContent });
       const detail = detailOf({ words, encrypted: text, index: blocks - 1 });
@@ -229,19 +225,19 @@ class Sealing<Name extends AnyName> implements Stage<TurnEvent<Name>, TurnEvent<
   }
 }
 
-/** What is kept of one choice while it is answered. */
+/** The answer of one choice so far. */
 type Answered = {
-  /** The paragraphs of the thought that is open. */
+  /** The paragraphs of the open block of reasoning. */
   readonly contents: (string | undefined)[];
-  /** All of its words, with its paragraphs set apart as the writers set them apart. */
+  /** The same as one text, with paragraphs separated as the writers separate them. */
   words: string;
-  /** The paragraph that the last of them are of. */
+  /** The paragraph of the last delta. */
   paragraph?: string;
-  /** How many thoughts, texts and calls there were: their order is part of what is signed. */
+  /** The number of blocks of reasoning, texts and calls: their order is part of what is signed. */
   blocks: number;
 };
 
-/** Whether words begin another paragraph than the one before; notes that they did. */
+/** True if a delta begins another paragraph than the one before. Updates the paragraph. */
 function isNextParagraph(state: Answered, { of, part }: ReasoningDelta): boolean {
   const paragraph = `${of}${part}`;
   const isNext = state.paragraph !== undefined && state.paragraph !== paragraph;
@@ -249,7 +245,7 @@ function isNextParagraph(state: Answered, { of, part }: ReasoningDelta): boolean
   return isNext;
 }
 
-/** An entry of `reasoning_details`; its index is the place of the thought in the answer. */
+/** An entry of `reasoning_details`; its index is the position of the reasoning in the answer. */
 const detailOf = (of: {
   readonly words?: string;
   readonly encrypted: string;

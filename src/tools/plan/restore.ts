@@ -14,7 +14,7 @@ import { customStandIn } from "../kinds/kinds.ts";
 import { fullName, isCalledByName, type Bound, type ToolIdentityMap } from "../names/identity.ts";
 import { keepFormat } from "./format.ts";
 import type { Plan } from "./plan.ts";
-import { sealReasoning } from "./reasoning.ts";
+import { ReasoningSealer } from "./reasoning.ts";
 
 type Event = TurnEvent<ClientName>;
 
@@ -36,7 +36,7 @@ export function restoreAnswer(
 ): readonly EventStage<AnyName>[] {
   const stages: EventStage<AnyName>[] = [new CallRestorer(plan, report, withholding)];
   if (plan.check !== undefined) stages.push(keepFormat(plan.check));
-  if (plan.seal !== undefined) stages.push(sealReasoning(plan.seal));
+  if (plan.seal !== undefined) stages.push(new ReasoningSealer(plan.seal));
   return stages;
 }
 
