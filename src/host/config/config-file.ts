@@ -91,7 +91,7 @@ export class ConfigFile {
       });
     const value = this.findings.length > 0 ? undefined : this.#read(contents, []);
     this.value = this.#nodes === Infinity ? undefined : value;
-    this.findings.push(...this.#problems.map((problem) => this.find(problem)));
+    for (const problem of this.#problems) this.findings.push(this.find(problem));
   }
 
   /** True if the value at the path came from the environment, so that it is text. */

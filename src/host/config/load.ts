@@ -24,7 +24,7 @@ import {
 } from "./env.ts";
 import { defaultStore, fileProblems, readScripts, settlePaths, withCodexHome } from "./paths.ts";
 import { sourceText, zeroConfig, type KeySources } from "./providers.ts";
-import { changed, ConfigReader, findSource, type Origin } from "./sources.ts";
+import { type ConfigReader, findSource, type Origin } from "./sources.ts";
 import { digestOf, saveTrust, type Digests } from "./trust.ts";
 
 export type Loaded = {
@@ -56,10 +56,9 @@ export type Loaded = {
 type Found = Pick<Loaded, "file" | "passedOver" | "again" | "digests">;
 
 export function loadConfig(origin: Origin): Loaded {
-  const { source, wrong, file, needsTrust, passedOver } = findSource(origin);
+  const { file, needsTrust = false, text, wrong, reader, passedOver } = findSource(origin);
   const again = { ...origin, file, needsTrust, isAgain: true };
-  const digests = source?.reader.digests ?? new Map<string, string>();
-  const found = { file, passedOver, again, digests };
+  const found = { file, passedOver, again, digests: reader.digests };
   const unread = (findings: readonly Finding[]): Loaded => ({
     ...found,
     ok: false,
@@ -68,18 +67,17 @@ export function loadConfig(origin: Origin): Loaded {
     findings: [...findings, ...readFlags(origin.env).findings],
   });
   if (wrong !== undefined) return unread([wrong]);
-  if (source === undefined)
-    return assemble(origin, found, undefined, new ConfigReader(origin.directory));
+  if (file === undefined || text === undefined) return assemble(origin, found, undefined, reader);
   const parsed = readConfigFile(
-    source.text,
-    source.file,
+    text,
+    file,
     (name) => ownOf(origin.env, name),
-    (path) => source.reader.readPart(path),
+    (path) => reader.readPart(path),
   );
   // After a syntax error the rest of the file is guesswork.
   if (parsed.value === undefined) return unread(parsed.findings);
-  const loaded = assemble(origin, found, parsed, source.reader);
-  const part = changed(source.file, digests.keys(), digests, source.trust);
+  const loaded = assemble(origin, found, parsed, reader);
+  const part = reader.changed(file);
   return part === undefined ? loaded : unread([part]);
 }
 

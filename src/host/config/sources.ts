@@ -27,46 +27,34 @@ export const configNames = ["patchbay.yaml", "patchbay.yml", "patchbay.json"];
 
 type Candidate = { readonly file: string; readonly needsTrust: boolean };
 
-/** A configuration to use. */
-export type Source = Candidate & {
-  readonly text: string;
-  readonly reader: ConfigReader;
-  /** The trusted digests, if it needs trust. */
-  readonly trust: Trust;
-};
-
-/** The configuration to use, or the problem with it; without either there is no configuration file. */
-export type FoundSource = {
-  readonly source?: Source | undefined;
+/** The configuration to use: its text, or the problem with it. Without either there is no configuration file. */
+type Found = Partial<Candidate> & {
+  readonly text?: string | undefined;
   readonly wrong?: Finding | undefined;
-  readonly file?: string | undefined;
-  readonly needsTrust: boolean;
-  /** Files of the current folder that are not used, and why. */
+  readonly reader: ConfigReader;
+  /** Files of the current folder that are not used, and the reasons. */
   readonly passedOver: readonly Finding[];
 };
 
 /** Finds the first configuration that may be used, and lists the untrusted files that it passed over. */
-export function findSource(origin: Origin): FoundSource {
+export function findSource(origin: Origin): Found {
   const passedOver: Finding[] = [];
-  for (const candidate of candidates(origin)) {
-    const { file, needsTrust } = candidate;
+  for (const { file, needsTrust } of candidates(origin)) {
     const trust = needsTrust ? readTrust(file, origin.env) : {};
     if (needsTrust && trust.digests === undefined) {
       passedOver.push(untrusted(file, trust));
       continue;
     }
-    const reader = new ConfigReader(dirname(file));
+    const reader = new ConfigReader(dirname(file), trust);
+    const found = { file, needsTrust, reader, passedOver };
     try {
-      const isPipeAllowed = !needsTrust && origin.isAgain !== true;
-      const text = reader.readConfig(file, isPipeAllowed);
-      const wrong = changed(file, [file], reader.digests, trust);
-      if (wrong !== undefined) return { wrong, file, needsTrust, passedOver };
-      return { source: { ...candidate, text, reader, trust }, file, needsTrust, passedOver };
+      const text = reader.readConfig(file, !needsTrust && origin.isAgain !== true);
+      return { ...found, text, wrong: reader.changed(file) };
     } catch (error) {
-      return { wrong: unreadable(file, error), file, needsTrust, passedOver };
+      return { ...found, wrong: unreadable(file, error) };
     }
   }
-  return { needsTrust: false, passedOver };
+  return { reader: new ConfigReader(origin.directory), passedOver };
 }
 
 function candidates({ file, needsTrust = false, env, directory }: Origin): readonly Candidate[] {
@@ -99,24 +87,6 @@ const untrusted = (file: string, { problem }: Trust): Finding => ({
   message: `is not used, since ${problem ?? "you have not trusted it"}; it could send your keys to others and run programs: ${REMEDY}`,
 });
 
-/** The first file that differs from its trusted version; undefined if all match, or it needs no trust. */
-export function changed(
-  file: string,
-  parts: Iterable<string>,
-  digests: Digests,
-  { digests: trusted }: Trust,
-): Finding | undefined {
-  if (trusted === undefined) return undefined;
-  for (const part of parts) {
-    const isSame = trusted.has(part) && trusted.get(part) === digests.get(part);
-    if (isSame) continue;
-    const since = part === file ? "has" : `names ${part}, which has`;
-    const message = `${since} changed since it was trusted, so it is not used; ${REMEDY}`;
-    return { file, path: "", message };
-  }
-  return undefined;
-}
-
 /** Enough for any configuration; more takes its parser long. */
 export const LONGEST = 1_000_000;
 /** A script may be a recorded conversation. */
@@ -125,15 +95,30 @@ const LONGEST_PART = 16_777_216;
 /** Reads a configuration and the files that it names, and keeps their digests. */
 export class ConfigReader {
   readonly #directory: string;
+  readonly #trust: Trust;
   readonly #digests = new Map<string, string>();
 
-  constructor(directory: string) {
+  constructor(directory: string, trust: Trust = {}) {
     this.#directory = directory;
+    this.#trust = trust;
   }
 
   /** By path: the configuration itself, and files that it names by relative paths. */
   get digests(): Digests {
     return this.#digests;
+  }
+
+  /** The first file so far that differs from its trusted version; undefined if all match, or need no trust. */
+  changed(config: string): Finding | undefined {
+    const trusted = this.#trust.digests;
+    if (trusted === undefined) return undefined;
+    for (const [part, digest] of this.#digests) {
+      if (trusted.get(part) === digest) continue;
+      const since = part === config ? "has" : `names ${part}, which has`;
+      const message = `${since} changed since it was trusted, so it is not used; ${REMEDY}`;
+      return { file: config, path: "", message };
+    }
+    return undefined;
   }
 
   readConfig(file: string, isPipeAllowed: boolean): string {
