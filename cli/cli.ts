@@ -10,7 +10,7 @@ import { exitCode, nodeProblem } from "./output.ts";
 import { mostAsked } from "./smoke/scene.ts";
 
 const { version, engines } = ownManifest();
-// Told before anything is loaded that an older one would stumble over.
+// Checked before any module is loaded that an older Node cannot read.
 const problem = nodeProblem(process.versions.node, engines.node);
 if (problem !== undefined) {
   printError(problem);
@@ -23,39 +23,31 @@ const configOption = (): Option =>
     "the configuration, YAML or JSON; default: ./patchbay.yaml if you have trusted it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
   );
 
-/** Reads the number of an option; `refusal` is printed for any other text. */
+/** Reads the number of an option, from `least` to `most`; `refusal` is printed for any other text. */
 const numberFrom =
-  (form: RegExp, least: number, most: number, refusal: string) =>
+  (least: number, most: number, refusal: string, form = /^\d+$/) =>
   (text: string): number => {
     const number = Number(text.replaceAll("_", ""));
     if (form.test(text) && number >= least && number <= most) return number;
     throw new InvalidArgumentError(refusal);
   };
-const WHOLE = /^\d+$/;
-const DECIMAL = /^\d+(?:\.\d+)?$/;
-const MOST_WORKERS = 64;
 
-const readPort = numberFrom(WHOLE, 0, 65_535, "Give a port from 0 (any free one) to 65535.");
-const readWorkers = numberFrom(
-  WHOLE,
-  1,
-  MOST_WORKERS,
-  `Give a number from 1 to ${MOST_WORKERS}, such as that of cores.`,
-);
+const readPort = numberFrom(0, 65_535, "Give a port from 0 (any free one) to 65535.");
+const readWorkers = numberFrom(1, 64, "Give a number from 1 to 64, such as that of cores.");
+const readCount = numberFrom(0, 20_000, "Give a number from 0 to 20000.");
+const readCalls = numberFrom(1, mostAsked, `Give a number of calls from 1 to ${mostAsked}.`);
 const readSeconds = numberFrom(
-  DECIMAL,
   Number.MIN_VALUE,
   86_400,
   "Give a number of seconds, such as 60.",
+  /^\d+(?:\.\d+)?$/,
 );
 const readTokens = numberFrom(
-  /^\d[\d_]*$/,
   1000,
   Number.MAX_SAFE_INTEGER,
   "Give a number of tokens, such as 128000.",
+  /^\d[\d_]*$/,
 );
-const readCount = numberFrom(WHOLE, 0, 20_000, "Give a number from 0 to 20000.");
-const readCalls = numberFrom(WHOLE, 1, mostAsked, `Give a number of calls from 1 to ${mostAsked}.`);
 
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -79,7 +71,7 @@ const program = new Command("patchbay")
     writeOut: (text) => print(text.trimEnd().split("\n")),
     writeErr: (text) => printError(text.trimEnd().split("\n")),
   })
-  // Misuse has a code of its own: 1 says that something is wrong with what was looked at.
+  // Misuse is 2, because 1 is the result of a check that finds a problem.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .addHelpText(
     "after",
@@ -95,7 +87,7 @@ Examples:
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
 
-// Each command is loaded when it is asked for: help and mistakes need not wait for a gateway.
+// Each command is loaded when it runs, so that help and mistakes do not wait for a gateway.
 program
   .command("init")
   .description("find keys, local model servers and agents, and write patchbay.yaml from them")
@@ -327,57 +319,46 @@ Examples:
     (await import("./commands/record.ts")).record(command, options),
   );
 
-/** Exits with the code of misuse for a bundle that cannot be read: 1 is for what was found in one. */
-async function unlessMisused(run: () => Promise<void>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    printFault(error);
-    process.exitCode = exitCode.misuse;
-  }
-}
+type BundleCommand = "explainBundle" | "replay" | "bundle";
 
-const NAMED = "a .bundle.jsonl file, or the id of a recorded turn";
+/** A command for a bundle. Exits with the code of misuse for one that cannot be read: 1 is a result of reading. */
+const bundleCommand = (name: string, run: BundleCommand): Command =>
+  program
+    .command(name)
+    .argument("<bundle>", "a .bundle.jsonl file, or the id of a recorded turn")
+    .addOption(configOption())
+    .action(async (named: string, options: Options) => {
+      try {
+        await (await import("./commands/bundles.ts"))[run](named, options);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        printFault(error);
+        process.exitCode = exitCode.misuse;
+      }
+    });
 
-program
-  .command("explain")
+bundleCommand("explain", "explainBundle")
   .description("a recorded turn in sentences; exit code 1 if the gateway is at fault")
-  .argument("<bundle>", NAMED)
-  .addOption(configOption())
-  .option("--json", "print it as JSON")
-  .action(async (name: string, options: Options) =>
-    unlessMisused(async () => (await import("./commands/bundles.ts")).explainBundle(name, options)),
-  );
-program
-  .command("replay")
+  .option("--json", "print it as JSON");
+
+bundleCommand("replay", "replay")
   .description(
     "send a recorded request through this gateway against what its upstream said then; exit code 1 if anything differs, 3 if the upstream of --against does not answer",
   )
-  .argument("<bundle>", NAMED)
-  .addOption(configOption())
   .addOption(
     new Option("--paced", "keep the times between the pieces of the answer").conflicts("against"),
   )
   .option("--against <upstream>", "ask a live upstream, or upstream/model, instead")
   .option("--anyway", "with --against: also where the bundle is masked")
-  .option("--json", "print the outcome as JSON")
-  .action(async (name: string, options: Options) =>
-    unlessMisused(async () => (await import("./commands/bundles.ts")).replay(name, options)),
-  );
-program
-  .command("bundle")
+  .option("--json", "print the outcome as JSON");
+
+bundleCommand("bundle", "bundle")
   .description(
     "look at a bundle before it is shared; exit code 1 if it holds what looks like a key",
   )
-  .argument("<bundle>", NAMED)
-  .addOption(configOption())
   .option("--preview", "print all that is in it")
   .option("--check", "look for keys again (always done)")
-  .option("--json", "print the outcome as JSON")
-  .action(async (name: string, options: Options) =>
-    unlessMisused(async () => (await import("./commands/bundles.ts")).bundle(name, options)),
-  );
+  .option("--json", "print the outcome as JSON");
 
 program
   .command("completion")

@@ -32,7 +32,7 @@ export type RemoteGateway = { readonly url: string; readonly key: string | undef
 type Chosen =
   | { readonly local: LocalGateway }
   | { readonly remote: RemoteGateway }
-  /** There is none, or there are several: what to print, and the exit code. */
+  /** No gateway or several: the text to print, and the exit code. */
   | { readonly problem: readonly string[]; readonly code: number };
 
 /** An address without the path of the API. */
@@ -84,7 +84,7 @@ export type Followed = {
   turn(requestId: string): Promise<TurnView>;
 };
 
-/** Chooses a gateway to follow. Undefined if there is none: then the reason is printed, and the exit code is set. */
+/** Chooses a gateway to follow. Undefined without one: then the reason is printed, and the exit code is set. */
 export async function chooseFollowed(options: GatewayOptions): Promise<Followed | undefined> {
   const chosen = await chooseGateway(options);
   if ("local" in chosen) return followLocal(chosen.local);

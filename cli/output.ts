@@ -12,11 +12,11 @@ export function aligned(rows: readonly (readonly string[])[], indent = "  "): st
   );
 }
 
-/** How commands that look at a gateway end; scripts go by it. */
+/** Exit codes of commands that examine a gateway. */
 export const exitCode = {
   /** All is well. */
   well: 0,
-  /** Something is wrong with what was looked at. */
+  /** The command has found a problem. */
   wrong: 1,
   /** The command was misused. */
   misuse: 2,
@@ -26,7 +26,7 @@ export const exitCode = {
 
 export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
 
-/** How many turns were recorded, in one line for people. */
+/** The number of recorded turns in one line. */
 export function recordedLine(counts: {
   readonly written: number;
   readonly missed: number;
@@ -37,7 +37,7 @@ export function recordedLine(counts: {
   return `${turns(written)} recorded in ${folder}${rest}.`;
 }
 
-/** Why this Node will not do, if it will not. `engines` is the package's own word, such as `>=24`. */
+/** The problem of a Node that is too old; undefined for one that is not. `engines` is from the package, such as `>=24`. */
 export function nodeProblem(running: string, engines: string): string | undefined {
   const least = Number(/\d+/.exec(engines)?.[0] ?? 0);
   if (Number.parseInt(running, 10) >= least) return undefined;

@@ -32,7 +32,7 @@ const signs: Readonly<Record<string, string>> = {
   refused: "⊘",
 };
 
-/** `native=3 degraded=1` as `✓3 ~1`; what there is none of is left out. */
+/** `native=3 degraded=1` as `✓3 ~1`; zeros are left out. */
 export const planSigns = (plan: string): string =>
   plan
     .split(" ")
@@ -51,10 +51,10 @@ export function faultText({ fault, attempts }: DoneRow): string {
   return `${fault ?? ""}${words === "" ? "" : ` (${words})`}`;
 }
 
-/** An upstream's sentence has 300 characters at most; ours stands around it. */
+/** An upstream's sentence has 300 characters at most, and the gateway adds its own sentence. */
 const LONGEST_REASON = 600;
 
-/** Why requests to upstreams failed, a line for each. */
+/** The reasons of failed requests to upstreams, a line for each. */
 export function reasonLines(row: Row): string[] {
   if (row.type === "refusal") return [];
   const { attempts } = row;
@@ -65,7 +65,7 @@ export function reasonLines(row: Row): string[] {
   );
 }
 
-/** One line for what is over. */
+/** One line for an ended turn or a refusal. */
 export function rowLine(row: Row): string {
   if (row.type === "refusal")
     return `${clockTime(row.at)} refused  ${row.status} ${row.fault} ${plain(row.route)} ${row.requestId}`;

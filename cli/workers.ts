@@ -3,21 +3,21 @@ import cluster, { type Worker } from "node:cluster";
 import type { Config } from "../src/configuration.ts";
 import { type Address, type Log, sharedPort, sumMetrics, urlOf } from "../src/serving.ts";
 
-/** Whether this process is one of several that share a port. */
+/** True if this process is one of several that share a port. */
 export const isWorker = (): boolean => cluster.isWorker;
 
-/** What several processes cannot share, if the store is one that they cannot. */
+/** The problem of a store that processes cannot share; undefined for the others. */
 export const workersProblem = ({ kind }: Config["store"]): string | undefined =>
   kind === "memory"
     ? "`--workers` needs a store that processes share, and this one is in memory: set `store.kind` to `sqlite` or `postgres`, or to `off`."
     : undefined;
 
-/** A worker that ends as soon as it began is not started again at once. */
+/** The pause before an ended worker is replaced, in case it ends at its start. */
 const RESTART_MS = 1000;
 
 /**
- * Lets a worker end that could not start: the channel to its parent would keep the process,
- * which serves nobody and is not replaced. What listens keeps it by itself.
+ * Lets a worker end that could not start: the channel to its parent would keep the process alive
+ * without a server. A listening server keeps its process by itself.
  */
 export const leaveChannel = (): void => process.channel?.unref();
 
@@ -30,8 +30,8 @@ export type WorkersOptions = {
 };
 
 /**
- * Runs as many processes, which share the port. One that ends is started again;
- * the first signal lets the turns of all end, and the second does not wait.
+ * Runs several processes that share the port, and replaces those that end. After the first signal
+ * all turns may end; the second one does not wait for them.
  */
 export async function runWorkers(options: WorkersOptions): Promise<void> {
   const { count, address, log } = options;
@@ -39,11 +39,11 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
   gatherMetrics();
   let isStopping = false;
   let hasListened = false;
-  // Workers accept for themselves: a connection that this process hands to a worker which has
-  // just died would be answered by nobody, and never closed.
+  // Workers accept connections themselves: a connection that this process passes to a worker which
+  // has just died would get no answer and stay open.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
-  // Workers that each ask for any port share one only while another holds it: one that starts
-  // after all others have died would listen where nobody looks for it.
+  // With port 0, workers share a port only while one of them listens on it: a worker that starts
+  // after the death of all others would listen on another port.
   if (address.port === 0)
     cluster.setupPrimary({ args: [...process.argv.slice(2), "--port", String(port)] });
   cluster.once("listening", () => {
@@ -61,7 +61,7 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
   };
   cluster.on("exit", (worker: Worker, code: number | null, signal: string | null) => {
     if (isStopping) return isLeft() ? undefined : process.exit();
-    // What keeps the first of them from starting keeps the others; they have said what it is.
+    // The cause that keeps the first worker from starting keeps the others; it has been printed.
     if (!hasListened && code !== null && code !== 0) {
       process.exitCode = code;
       return stop();
@@ -81,11 +81,11 @@ export async function runWorkers(options: WorkersOptions): Promise<void> {
 /** One arena of glibc's allocator saves 40 to 50 MB a process; it must be set before the start. */
 const fork = (): Worker => cluster.fork({ MALLOC_ARENA_MAX: "1" });
 
-/** How long a change may wait until it is sent, so that busy workers send few texts. */
+/** The delay of changes, so that busy workers send few texts. */
 const SEND_MS = 200;
-/** How long the primary waits for workers that were asked for their metrics. */
+/** The time for workers to send their metrics to the primary. */
 const ANSWER_MS = 500;
-/** How long a worker waits for the sum. */
+/** The time for the primary to send the sum to a worker. */
 const SUM_MS = 5000;
 
 type ToPrimary =
@@ -95,7 +95,7 @@ type ToWorker =
   | { readonly patchbay: "send-metrics" }
   | { readonly patchbay: "metrics-sum"; readonly id: number; readonly text: string };
 
-/** A worker's end. */
+/** The side of a worker. */
 type SharedMetrics = {
   /** The metrics of all workers; undefined if the primary does not answer. */
   readonly sum: () => Promise<string | undefined>;
@@ -136,7 +136,7 @@ export function shareMetrics(own: () => string): SharedMetrics {
   };
 }
 
-/** The primary's end: keeps what each worker sent last, and what those that ended had counted. */
+/** The side of the primary: keeps the last metrics of each worker, and the sum of those that ended. */
 function gatherMetrics(): void {
   const latest = new Map<number, string>();
   let ended = "";
@@ -159,7 +159,7 @@ function gatherMetrics(): void {
       });
     }
   });
-  // What a worker sent last may arrive after its end: its counts are final once its channel is closed too.
+  // The last metrics of a worker may arrive after its end: they are final when its channel is closed too.
   const gone = (worker: Worker): void => {
     const { id } = worker;
     arrived(id);

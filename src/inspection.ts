@@ -42,6 +42,5 @@ export type { TurnEvent, Usage } from "./turn/event.ts";
 export { clientName, type ClientName, type UpstreamName } from "./turn/names.ts";
 export type { Profile, ToolChoiceForm } from "./turn/profile.ts";
 export type { OutputMode } from "./turn/rules.ts";
-export type { Tenant } from "./turn/tenant.ts";
 export { proxyFor } from "./upstreams/http/proxy.ts";
 export type { RouteReply, Upstream } from "./upstreams/upstream.ts";

@@ -30,7 +30,7 @@ import { nodePlatform } from "../../src/serving.ts";
 import { exitCode } from "../output.ts";
 import type { Options } from "../options.ts";
 
-/** `patchbay bundle`: what a bundle would tell whoever it is given to. */
+/** `patchbay bundle`: shows the content of a bundle before it is shared. */
 export async function bundle(name: string, options: Options): Promise<void> {
   const { path, text } = await openBundleFile(name, options.config);
   const { head } = readBundle(text);
@@ -61,7 +61,7 @@ function leaksIn(text: string, file: string | undefined): readonly { readonly li
   return text.split("\n").flatMap((line, at) => (scrub(line) === line ? [] : [{ line: at + 1 }]));
 }
 
-/** Every line as it stands, with texts unfolded. */
+/** Every line, with its texts unfolded. */
 const previewLines = (text: string): string[] =>
   text
     .trim()
@@ -208,7 +208,7 @@ function read(path: string, isOwn: boolean): BundleFile {
 
 type Place = { readonly folder: string; readonly isDefault: boolean };
 
-/** Where the configuration has bundles kept; one that has problems may still have recorded some. */
+/** The folder of bundles. A configuration with problems may still have recorded some in the default one. */
 function folderOf(file: string | undefined): Place {
   const env = environment();
   const loaded = loadConfig({ file, env, directory: process.cwd() });

@@ -1,4 +1,4 @@
-import { keyring, type Tenant } from "../../src/inspection.ts";
+import { keyring } from "../../src/inspection.ts";
 import {
   type Config,
   type Finding,
@@ -12,11 +12,11 @@ import { environment, Fault, print, printError, printJson } from "../../src/term
 import { aligned } from "../output.ts";
 import type { Options } from "../options.ts";
 
-/** `patchbay check`: every problem at once, or what the configuration comes to. */
+/** `patchbay check`: all problems at once, or a summary of the configuration. */
 export async function check({ config: file, json = false }: Options): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
-  // A check must not pass on another configuration than that of the folder.
+  // The check fails if the folder's own configuration was passed over.
   const findings = [...loaded.passedOver, ...rest, ...loaded.doubts];
   for (const note of loaded.notes) printError(note);
   if (findings.length > 0) {
@@ -34,12 +34,7 @@ export async function check({ config: file, json = false }: Options): Promise<vo
   }
   print(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
   if (tenants.length > 0) print(["tenants:", ...aligned(tenants.map((one) => [one]))]);
-  const rows = upstreams.map(({ name, dialect, base_url = "", key = "" }) => [
-    name,
-    dialect,
-    base_url,
-    key,
-  ]);
+  const rows = upstreams.map((one) => [one.name, one.dialect, one.base_url ?? "", one.key ?? ""]);
   print(["upstreams:", ...aligned(rows)]);
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
   const [some] = upstreams;
@@ -52,7 +47,7 @@ export async function check({ config: file, json = false }: Options): Promise<vo
   if (rules.length > 0) print(["tools:", ...aligned(rules)]);
 }
 
-/** The rules that are not as they are by themselves. */
+/** The rules that differ from their defaults. */
 function unusual(tools: Config["tools"]): string[][] {
   const usual = new Map<string, unknown>(Object.entries(parseConfig({}).tools));
   return Object.entries(tools)
@@ -63,7 +58,7 @@ function unusual(tools: Config["tools"]): string[][] {
 const shown = (key: string, value: unknown): string =>
   typeof value === "string" && key !== "block_delimiter" ? value : JSON.stringify(value);
 
-/** What only shows when the gateway is put together. Nobody is called. */
+/** Problems that only opening a gateway finds. It makes no request. */
 async function openingFindings(config: Config, file: string | undefined): Promise<Finding[]> {
   try {
     await openGateway(config, nodePlatform()).close(0);
@@ -74,46 +69,24 @@ async function openingFindings(config: Config, file: string | undefined): Promis
   }
 }
 
-type Row = {
-  readonly name: string;
-  readonly dialect: string;
-  readonly base_url?: string | undefined;
-  /** Where its key is from: the name of a variable, or the file. */
-  readonly key?: string | undefined;
-};
-
-type StoreRow = { readonly kind: string; readonly place?: string | undefined };
-
-type Summary = { upstreams: Row[]; tenants: Tenant[]; store: StoreRow } & Pick<
-  Config,
-  "models" | "tools"
->;
-
-function summary(config: Config, keys: KeySources): Summary {
-  const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => ({
+/** The parts of the configuration that are shown. `key`: the variable or the file with the key of an upstream. */
+const summary = ({ upstreams, models, tools, server, store }: Config, keys: KeySources) => ({
+  upstreams: Object.entries(upstreams).map(([name, upstream]) => ({
     name,
     dialect: upstream.dialect,
     base_url: "base_url" in upstream ? withoutSecrets(upstream.base_url) : undefined,
     key: keys[name],
-  }));
-  const tenants = [
-    ...new Set(keyring(config.server.keys, nodeRuntime.sha256).keys.map(({ tenant }) => tenant)),
-  ];
-  return {
-    upstreams,
-    tenants,
-    store: storeRow(config.store),
-    models: config.models,
-    tools: config.tools,
-  };
-}
+  })),
+  tenants: [...new Set(keyring(server.keys, nodeRuntime.sha256).keys.map(({ tenant }) => tenant))],
+  store: { kind: store.kind, place: storePlace(store) },
+  models,
+  tools,
+});
 
-function storeRow(store: Config["store"]): StoreRow {
-  const { kind } = store;
-  if (kind === "sqlite") return { kind, place: store.path };
-  if (kind !== "postgres") return { kind };
-  const url = URL.parse(store.url);
-  return { kind, place: url === null ? undefined : `${url.host}${url.pathname}` };
+function storePlace(store: Config["store"]): string | undefined {
+  if (store.kind === "sqlite") return store.path;
+  const url = store.kind === "postgres" ? URL.parse(store.url) : null;
+  return url === null ? undefined : `${url.host}${url.pathname}`;
 }
 
 /** Some providers take the key in the address. */

@@ -6,7 +6,7 @@ import { askGateway, environment, findGateways, print } from "../../src/terminal
 
 /** A script passes the words of the line, up to the cursor and without `patchbay`, and gets one candidate per line. */
 const scripts = {
-  // Bash also splits words at `:` and `=` and replaces only the part behind them. The script
+  // Bash also splits words at `:` and `=` and replaces only the part after them. The script
   // therefore splits the line itself, and takes the part before them off each candidate.
   bash: `# bash completion for patchbay; load it with: source <(patchbay completion bash)
 _patchbay() {

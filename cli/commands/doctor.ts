@@ -29,7 +29,7 @@ import type { Options } from "../options.ts";
 
 type Probed = {
   readonly probe: Probe;
-  /** What `--fix` wrote, and the copy that is kept of what was there. */
+  /** The file that `--fix` has written, and the copy of the former file. */
   readonly written?: { readonly file: string; readonly backup: string } | undefined;
 };
 
@@ -58,7 +58,7 @@ export async function doctor(options: Options): Promise<void> {
   } else print([...lines(checks), ...probeLines(probed.done)]);
 }
 
-/** A file that is named is looked at by itself; else whoever runs is asked. */
+/** Examines a named file in this process; else asks the running gateway, if there is one. */
 async function examinerFor(
   { config, url, key }: Options,
   gateways: readonly LocalGateway[],
@@ -67,7 +67,7 @@ async function examinerFor(
   const directory = process.cwd();
   if (config !== undefined) return ownExaminer({ file: config, env, directory }, true);
   const address = url === undefined ? undefined : rootOf(url);
-  // Those of `launch` live as long as their agent, on its own configuration.
+  // A gateway of `launch` lives as long as its agent, with another configuration.
   const local = gateways.filter(({ agent }) => agent === undefined);
   const wanted = local.filter((one) => address === undefined || one.url === address);
   const [first, ...others] = wanted;
@@ -126,7 +126,7 @@ function fixed(
   return { file, backup };
 }
 
-/** Agents that are well, or that ask some other gateway or none, are counted only. */
+/** Agents without a problem are only counted. */
 const isQuiet = ({ group, outcome }: Check): boolean =>
   group === "agents" && (outcome === "ok" || outcome === "note");
 
@@ -147,7 +147,7 @@ function* lines(checks: readonly Check[]): Generator<string> {
   yield `${wrong} wrong, ${unknown} unknown, ${note} ${note === 1 ? "note" : "notes"}, ${ok} ok`;
 }
 
-/** As it stands in the file. */
+/** The capabilities as they are written in the file. */
 const capabilitiesText = ({ upstream, model, capabilities }: Probe): string =>
   stringify({
     upstreams: { [upstream]: { capabilities: { models: [{ match: model, ...capabilities }] } } },

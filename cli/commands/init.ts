@@ -53,7 +53,7 @@ async function isWanted(): Promise<boolean> {
   return /^(?:y|yes)?$/i.test(answer.trim());
 }
 
-/** What was there before is kept beside it. */
+/** Writes the file. `force` replaces an existing one and keeps a copy of it. */
 function write(file: string, text: string, force: boolean): void {
   if (existsSync(file)) {
     if (force) return void replaceFile(file, text);
@@ -74,10 +74,10 @@ function write(file: string, text: string, force: boolean): void {
 
 export type FoundAgent = { readonly name: string; readonly title: string };
 
-/** What there is on this machine that a gateway could stand between. */
+/** The keys, model servers and agents on this machine. */
 export type Found = {
   readonly keys: readonly KeyedProvider[];
-  /** Whether Codex can be a model by its own sign-in. */
+  /** True if Codex is signed in, so that it can serve as a model. */
   readonly codex: boolean;
   readonly servers: readonly LocalServer[];
   readonly agents: readonly FoundAgent[];
@@ -98,7 +98,7 @@ export async function findAll(
   };
 }
 
-/** What was found, one line for each kind. */
+/** The findings, one line for each kind. */
 export function foundLines({ keys, servers, agents: there }: Found): string[] {
   const list = (all: readonly string[]): string => (all.length === 0 ? "none" : all.join(", "));
   return [
@@ -115,13 +115,13 @@ type Entry = {
   readonly name: string;
   readonly why: string;
   readonly fields: Readonly<Record<string, string | undefined>>;
-  /** The place that `"*"` leads to where there is no other upstream. */
+  /** The place of `"*"` if there is no other upstream. */
   readonly rest: string;
 };
 
 /**
- * A configuration of all that was found, with a word on each line's reason. Keys
- * stay where they are: the file names their variables.
+ * A configuration of the findings, with the reason of each upstream. It holds no keys but the
+ * names of their variables.
  */
 export function configText(found: Found): string {
   const entries = entriesOf(found);
@@ -195,16 +195,15 @@ const entryLines = ({ name, why, fields }: Entry): string[] => [
 export type LocalServer = {
   readonly name: string;
   readonly title: string;
-  /** Where it was reached, without a path. */
+  /** Its address without a path. */
   readonly address: string;
   readonly version?: string | undefined;
-  /** None where the generic one holds. */
+  /** Left out if the generic one applies. */
   readonly profile?: string | undefined;
-  /** As it lists them. */
   readonly models: readonly string[];
 };
 
-/** A question that only one kind of server answers so. */
+/** A request that only one kind of server answers in this form. */
 type Sign = {
   readonly name: string;
   readonly title: string;
@@ -238,7 +237,7 @@ export const signs: readonly Sign[] = [
 /** A local server answers at once. */
 const PATIENCE_MS = 300;
 
-/** Asks all of them at once, on loopback alone. */
+/** Asks for all kinds of servers at once, on loopback. */
 export async function findLocalServers(portOf = (sign: Sign) => sign.port): Promise<LocalServer[]> {
   const found = await Promise.all(
     signs.map((sign) => lookAt(sign, `http://127.0.0.1:${portOf(sign)}`)),
@@ -255,7 +254,7 @@ async function lookAt(sign: Sign, address: string): Promise<LocalServer | undefi
   return { name, title, profile, address, version: filledText(body.version), models };
 }
 
-/** A JSON object from this machine, if one comes soon. */
+/** A JSON object from this machine; undefined without one in time. */
 async function askLocal(url: string, headers = {}): Promise<Fields | undefined> {
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);

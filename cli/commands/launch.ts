@@ -13,7 +13,13 @@ import {
   Problems,
   refusal,
 } from "../../src/terminal.ts";
-import { findingLine, loadConfig, notesOf, sourceNote } from "../../src/configuration.ts";
+import {
+  findingLine,
+  loadConfig,
+  notesOf,
+  type Origin,
+  sourceNote,
+} from "../../src/configuration.ts";
 import {
   nodePlatform,
   openRecorded,
@@ -54,8 +60,8 @@ export async function launch(
   const output = outputOf(file, env);
   const version = versionNote(agent, file, output);
   await using gateway = await gatewayFor(agent, options, env);
-  const { own, url, key } = gateway;
-  for (const note of own?.notes ?? []) printError(note);
+  const { url, key, notes, recorder } = gateway;
+  for (const one of notes) printError(one);
   using folder = privateFolder();
   const models = await modelsAt(url, key);
   const to = { ...chosenModels(agent, url, models, options), url, key, folder: folder.path };
@@ -67,18 +73,18 @@ export async function launch(
     printError([note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${url}`].flat());
   const arrivals = await watchArrivals(url, env);
   // Recording starts here, because the check of the model is no turn of the agent.
-  if (record !== undefined) own?.recorder.order({ mode: record === true ? "all" : record });
+  if (record !== undefined) recorder?.order({ mode: record === true ? "all" : record });
   process.exitCode = await runAgent(file, [...(pointing.args ?? []), ...args], {
     ...env,
     ...pointing.env,
   });
-  tell(agent, await arrivals(), { isOwn: own !== undefined, json });
-  if (record === undefined || own === undefined) return;
-  await own.recorder.settled();
-  printError(recordedLine(own.recorder.state()));
+  report(agent, await arrivals(), { isOwn: recorder !== undefined, json });
+  if (record === undefined || recorder === undefined) return;
+  await recorder.settled();
+  printError(recordedLine(recorder.state()));
 }
 
-/** The models that an agent is to ask, of those that a gateway lists. */
+/** The models for an agent, of those that a gateway lists. */
 function chosenModels(
   agent: Agent,
   url: string,
@@ -128,8 +134,10 @@ function restore(agent: Agent, env: Environment, json: boolean): void {
 type Reached = AsyncDisposable & {
   readonly url: string;
   readonly key: string;
-  /** Undefined for the gateway at `--url`, which others may ask too. */
-  readonly own?: OwnGateway | undefined;
+  /** Hints on the configuration of the launch's gateway. */
+  readonly notes: readonly string[];
+  /** Undefined for the gateway at `--url`, which other clients may use too. */
+  readonly recorder?: RecordedGateway["recorder"] | undefined;
 };
 
 async function gatewayFor(
@@ -137,65 +145,26 @@ async function gatewayFor(
   { url, key, config: file, strict = false }: With<"context">,
   env: Environment,
 ): Promise<Reached> {
-  if (url === undefined) {
-    const own = await openOwnGateway({ agent, strict, file, env, directory: process.cwd() });
-    const close = (): PromiseLike<void> => own[Symbol.asyncDispose]();
-    return { url: own.url, key: own.key, own, [Symbol.asyncDispose]: close };
-  }
+  if (url === undefined)
+    return openOwnGateway({ agent, file, env, directory: process.cwd() }, strict);
   if (strict)
     throw refusal(
       "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
     );
   const close = (): Promise<void> => Promise.resolve();
   const sent = keyFor({ key }, env) ?? "unused";
-  return { url: rootOf(url), key: sent, [Symbol.asyncDispose]: close };
+  return { url: rootOf(url), key: sent, notes: [], [Symbol.asyncDispose]: close };
 }
-
-/** Reports on standard error, since standard output is the agent's. */
-function tell(
-  agent: Agent,
-  arrived: Awaited<ReturnType<Arrivals>>,
-  { isOwn, json }: { readonly isOwn: boolean; readonly json: boolean },
-): void {
-  const all = arrived === undefined ? undefined : countTurns(arrived);
-  const isIdle = all?.turns === 0 && Object.keys(all.faults).length === 0;
-  // The turns of a shared gateway may be another client's.
-  const count = isOwn || isIdle ? all : undefined;
-  if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
-  else if (isIdle)
-    printError(
-      `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.`,
-    );
-  else if (count !== undefined) {
-    const resume = agent.resume === undefined ? "" : `. To go on: ${agent.resume}`;
-    printError(`${countLine(count)}${resume}`);
-  }
-}
-
-type OwnGateway = AsyncDisposable & {
-  readonly url: string;
-  readonly key: string;
-  /** Hints on the configuration. */
-  readonly notes: readonly string[];
-  readonly recorder: Pick<RecordedGateway["recorder"], "order" | "state" | "settled">;
-};
-
-type Wanted = {
-  /** The agent that it is for. */
-  readonly agent: string;
-  /** Refuses requests that would lose something, whatever the configuration says. */
-  readonly strict: boolean;
-  /** `--config` */
-  readonly file?: string | undefined;
-  readonly env: Environment;
-  readonly directory: string;
-};
 
 /**
- * Opens a gateway of the launch's own, on any free port and with a random key, since other users of
- * the machine can reach loopback too. Its tenant is the local one, as without keys.
+ * Opens a gateway for the launch, on any free port and with a random key, because other users of
+ * the machine can reach loopback too. Its tenant is the local one, as without keys. `strict`:
+ * requests that would lose something are refused, whatever the configuration says.
  */
-async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway> {
+async function openOwnGateway(
+  origin: Origin & { readonly agent: string },
+  strict: boolean,
+): Promise<Reached> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
   if (!loaded.ok) throw new Problems([...loaded.findings, ...loaded.doubts].map(findingLine));
   const key = randomBytes(24).toString("base64url");
@@ -225,10 +194,31 @@ async function openOwnGateway({ strict, ...origin }: Wanted): Promise<OwnGateway
   };
 }
 
-/** What has arrived at a gateway since it was first looked at; undefined where that cannot be known. */
+/** Reports on standard error, since standard output is the agent's. */
+function report(
+  agent: Agent,
+  arrived: Awaited<ReturnType<Arrivals>>,
+  { isOwn, json }: { readonly isOwn: boolean; readonly json: boolean },
+): void {
+  const all = arrived === undefined ? undefined : countTurns(arrived);
+  const isIdle = all?.turns === 0 && Object.keys(all.faults).length === 0;
+  // The turns of a shared gateway may be another client's.
+  const count = isOwn || isIdle ? all : undefined;
+  if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
+  else if (isIdle)
+    printError(
+      `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.`,
+    );
+  else if (count !== undefined) {
+    const resume = agent.resume === undefined ? "" : `. To go on: ${agent.resume}`;
+    printError(`${countLine(count)}${resume}`);
+  }
+}
+
+/** The turns that have arrived at a gateway since the start of the watch; undefined if they are unknown. */
 export type Arrivals = () => Promise<Pick<Batch, "turns" | "lost"> | undefined>;
 
-/** Looks at a gateway by its private socket; one elsewhere has none that could be reached. */
+/** Watches a gateway by its private socket; turns of a gateway elsewhere are unknown. */
 export async function watchArrivals(url: string, env: Environment): Promise<Arrivals> {
   const gateway = (await findGateways(env)).find((one) => one.url === url);
   if (gateway === undefined) return () => Promise.resolve(undefined);
@@ -251,15 +241,15 @@ export async function watchArrivals(url: string, env: Environment): Promise<Arri
 export type TurnCount = {
   readonly turns: number;
   readonly calls: number;
-  /** Tokens as upstreams counted; none where none did. */
+  /** Tokens as upstreams counted them; undefined without a count. */
   readonly usage: { readonly input: number; readonly output: number } | undefined;
-  /** What the turns cost whose prices are known; none where no price is. */
+  /** The cost of the turns with a price; undefined without one. */
   readonly cost: number | undefined;
-  /** How often each fault was, refusals and failed turns alike. */
+  /** The number of refusals and failed turns by fault. */
   readonly faults: Readonly<Record<string, number>>;
 };
 
-/** Adds up what an agent did at a gateway. */
+/** Adds up the turns of an agent. */
 export function countTurns({ turns: rows, lost }: Pick<Batch, "turns" | "lost">): TurnCount {
   let turns = lost;
   let calls = 0;
@@ -283,7 +273,7 @@ export function countTurns({ turns: rows, lost }: Pick<Batch, "turns" | "lost">)
 const plural = (count: number, word: string): string =>
   `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
-/** What was done, in one line. */
+/** The counts in one line. */
 export function countLine({ turns, calls, usage, cost, faults }: TurnCount): string {
   const words = [plural(turns, "turn"), plural(calls, "tool call")];
   if (usage !== undefined)

@@ -32,7 +32,7 @@ import { nodePlatform } from "../../src/serving.ts";
 import { aligned } from "../output.ts";
 import type { Options } from "../options.ts";
 
-/** `patchbay plan`: what would become of a request. Nobody is called. */
+/** `patchbay plan`: shows the plan of a request without sending it. */
 export async function plan(file: string, options: Options): Promise<void> {
   const { model, json = false } = options;
   const env = environment();
@@ -73,7 +73,7 @@ async function planWith(config: Config, body: Fields, strict: boolean): Promise<
   }
 }
 
-/** Whether the tables have it: what was done to a tool without loss shows in its verdict and name. */
+/** True if the tables show the decision: a change of a tool without loss shows in its verdict and name. */
 function isTold(decision: Decision, { tools, parameters }: PlanReport): boolean {
   const { path, reason } = decision;
   if (!path.startsWith("tools[")) return parameters.some((one) => one.path === path);
@@ -92,7 +92,7 @@ function* lines(report: PlanPreview, asked: unknown): Generator<string> {
   yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
 }
 
-/** What the tools come to with and without disclosure. */
+/** The size of the tools with and without disclosure. */
 function sizeLine({ strategy, sections, bytes, tokens }: ToolSize): string {
   const eager = `tools: ${bytes.eager} bytes (about ${tokens.eager} tokens) as declared`;
   if (sections === 0) return eager;

@@ -18,7 +18,7 @@ import { runAgent } from "../launch/program.ts";
 import { launch } from "./launch.ts";
 import type { Options } from "../options.ts";
 
-/** An order that nobody renews ends by itself, also where whoever gave it was killed. */
+/** The gateway ends an order that is not renewed, so that it ends if this command is killed. */
 const LEASE_MS = 60_000;
 const RENEWED_MS = 20_000;
 const COUNTED_MS = 1_000;
@@ -28,7 +28,7 @@ export async function record(command: readonly string[], options: Options): Prom
   const mode = options.failures === true ? "failures" : "all";
   const [name, ...args] = command;
   const isAgent = agents.some((one) => one.name === name || one.commands.includes(name ?? ""));
-  // An agent that is launched has a gateway of its own, and nobody else's turns are recorded.
+  // A launched agent has a separate gateway, so that only its turns are recorded.
   if (name !== undefined && isAgent)
     return launch(name, args, {
       ...options,
@@ -52,7 +52,7 @@ export async function record(command: readonly string[], options: Options): Prom
   const before = await renew();
   if (options.json !== true) printError(beginLine(summed(before), mode, options));
   const renewing = setInterval(() => {
-    if (leftMs() > 0) void renew().catch(() => {}); // A gateway that has gone is told of at the end.
+    if (leftMs() > 0) void renew().catch(() => {}); // The end of the command reports a gateway that has gone.
   }, RENEWED_MS);
   const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
   try {
@@ -65,7 +65,7 @@ export async function record(command: readonly string[], options: Options): Prom
   }
 }
 
-/** The state of each process that is there, by its socket. */
+/** The state of each process by its socket. */
 type Found = ReadonlyMap<string, State>;
 
 const beginLine = (
@@ -81,7 +81,7 @@ const beginLine = (
   return `Recording ${what}, content ${content}, to ${folder} ${until}.`;
 };
 
-/** Counts the turns recorded so far and, where a terminal shows it, the seconds that are left. */
+/** Prints the number of turns so far and, at a terminal, the seconds that are left. */
 function countTurns(sockets: readonly string[], before: Found, leftMs: () => number): () => void {
   let told = 0;
   let isAsking = false;
@@ -96,7 +96,7 @@ function countTurns(sockets: readonly string[], before: Found, leftMs: () => num
     told = count;
   };
   const counting = setInterval(() => {
-    if (!isAsking) void look().catch(() => {}); // It has gone, as is told at the end.
+    if (!isAsking) void look().catch(() => {}); // The end of the command reports a gateway that has gone.
   }, COUNTED_MS);
   return () => {
     clearInterval(counting);
@@ -104,7 +104,7 @@ function countTurns(sockets: readonly string[], before: Found, leftMs: () => num
   };
 }
 
-/** Tells what was recorded by the gateways that are still there, and that others are not. */
+/** Reports the turns of the gateways that still run, and the others that have gone. */
 async function finish(
   before: Found,
   { json = false, isRun }: Options & { readonly isRun: boolean },
@@ -126,7 +126,7 @@ async function finish(
     if (json) printJson({ ...end, bundles });
     else {
       printError(recordedLine({ ...end, written }));
-      // A program that was run has the output for itself.
+      // Standard output belongs to the program that was run.
       for (const file of bundles) (isRun ? printError : print)(file);
     }
   }

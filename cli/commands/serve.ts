@@ -41,7 +41,7 @@ import {
 } from "../workers.ts";
 import type { With } from "../options.ts";
 
-/** `patchbay serve`: runs until it is told to stop. */
+/** `patchbay serve`: runs a gateway until a signal ends it. */
 export async function serve(options: With<"logLevel">): Promise<void> {
   try {
     await start(options);
@@ -54,7 +54,7 @@ async function start(options: With<"logLevel">): Promise<void> {
   const env = environment();
   const { config: file, host, port, withParent = isByNpx(env), workers = 1, logLevel } = options;
   const parent = withParent ? process.ppid : undefined;
-  // The old generation is collected when it has doubled. Without the second flag V8 allocates
+  // V8 collects the old generation when it has doubled. Without the second flag V8 allocates
   // objects of a turn directly in the old generation after a busy moment.
   setFlagsFromString("--heap-growing-percent=100");
   setFlagsFromString("--no-allocation-site-pretenuring");
@@ -102,11 +102,11 @@ async function start(options: With<"logLevel">): Promise<void> {
   if (control.problem !== undefined) printError(control.problem);
   const stop = stopper(server, log);
   process.on("SIGTERM", stop.heed);
-  // A terminal sends this to all processes, and the first of them passes it on.
+  // A terminal sends this to all processes; the primary passes it to its workers as SIGTERM.
   process.on("SIGINT", isWorker() ? () => {} : stop.heed);
   if (parent !== undefined) stopWithParent(stop, parent);
   for (const path of watchedFiles(loaded)) watchFile(path, systemClock, reload);
-  // At a terminal it says that the terminal is gone; a service is told so that its file has changed.
+  // A terminal sends it when it closes; operators send it to a service to reload its file.
   const isService = ![0, 1, 2].some(isatty);
   process.on("SIGHUP", isService ? reload : stop.heed);
   if (!isWorker()) say(server.url);
@@ -119,7 +119,7 @@ function watchedFiles({ files, again }: Loaded & { readonly ok: true }): readonl
   return trusted === undefined ? files : [...files, trusted];
 }
 
-/** Whoever starts a gateway is told that it records. */
+/** Shown at the start of a gateway that records. */
 function recordingLine(
   { telemetry, recording: { content, folder } }: Config,
   env: Environment,
@@ -139,7 +139,7 @@ async function serveByWorkers(
   process.exitCode = 1;
 }
 
-/** One request's error must not end the others: it is logged, and serving goes on. */
+/** Logs uncaught errors, because an error in one request must not end the others. */
 function keepServing(log: Log): void {
   process.on("uncaughtException", log.uncaught);
   process.on("unhandledRejection", log.uncaught);
@@ -174,13 +174,12 @@ function stopper(server: Server, log: Log): Stopper {
   return { stop, heed };
 }
 
-/** A shell that is ended passes nothing on; that it is gone shows in who the parent is. */
+/** A shell that ends sends no signal, but the process gets another parent. */
 function stopWithParent({ stop }: Stopper, parent: number): void {
-  const look = setInterval(() => {
+  const look = (): void => {
     if (process.ppid !== parent) stop("with its parent");
-  }, lookMs);
-  look.unref();
+  };
+  setInterval(look, LOOK_MS).unref();
 }
 
-/** How often the parent is looked for. */
-const lookMs = 250;
+const LOOK_MS = 250;

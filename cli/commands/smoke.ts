@@ -7,7 +7,7 @@ import type { SeenCall } from "../smoke/clients.ts";
 import { configurationText, localStatuses } from "./status.ts";
 import type { With } from "../options.ts";
 
-/** `patchbay smoke`: asks a running gateway for bursts of calls, in every way, and says what came. */
+/** `patchbay smoke`: asks a running gateway for bursts of calls in all dialects and output modes. */
 export async function smoke({
   json = false,
   ...options
@@ -31,7 +31,7 @@ export async function smoke({
   else print([...(known === undefined ? [] : [`Configuration: ${known}`]), ...lines(report)]);
 }
 
-/** The configuration of a gateway of this user, which its private socket tells; undefined of another's. */
+/** The configuration of a gateway of this user, asked by its private socket; undefined for another one. */
 async function configurationAt(url: string): Promise<string | undefined> {
   const chosen = await chooseGateway({ url });
   if (!("local" in chosen)) return undefined;
@@ -86,7 +86,7 @@ function rowOf({ scene, seen, problems }: Answer): readonly string[] {
   ];
 }
 
-/** The calls as they came, each name once for all that follow each other. */
+/** The calls in their order; a name is written once for consecutive calls. */
 const inOrder = (calls: readonly SeenCall[]): string =>
   calls
     .map(({ name, arguments: input }, at) =>

@@ -21,12 +21,12 @@ import {
 import { findAll, foundLines } from "./init.ts";
 import type { Options } from "../options.ts";
 
-/** What is wrong with a gateway. */
+/** A problem of a gateway. */
 type StatusProblem = { readonly about: string; readonly problem: string };
 
 export type AskedStatus = {
   readonly gateway: LocalGateway;
-  /** How many of its processes have answered. */
+  /** The number of its processes that have answered. */
   readonly answering: number;
   readonly status: Status;
   readonly problems: readonly StatusProblem[];
@@ -50,13 +50,13 @@ export async function status(options: Options): Promise<void> {
     }
 }
 
-/** What the gateways of this user say of themselves; those that end meanwhile are left out. */
+/** The status of each gateway of this user; gateways that end in the meantime are left out. */
 export async function localStatuses(only?: LocalGateway): Promise<readonly AskedStatus[]> {
   const gateways = only === undefined ? await runningGateways(environment()) : [only];
   return (await Promise.all(gateways.map(ask))).flat();
 }
 
-/** For scripts: what the gateway says of itself, and what the processes say together. */
+/** The fields for scripts: the status of the gateway, and the sums over its processes. */
 const statusFields = ({
   gateway: { workers },
   answering,
@@ -68,7 +68,7 @@ const statusFields = ({
   ...found,
 });
 
-/** How long a process has to answer: one that hangs must not hide what the others say. */
+/** The time for an answer: a process that hangs must not hide the status of the others. */
 const ANSWER_MS = 10_000;
 
 async function ask(gateway: LocalGateway): Promise<AskedStatus[]> {
@@ -97,7 +97,7 @@ const workerProblems = (count: number, answering: number): StatusProblem[] =>
         },
       ];
 
-/** Workers are one gateway: what they count adds up. */
+/** The status of two workers of one gateway: their counts are added up. */
 const together = (a: Status, b: Status): Status => ({
   ...a,
   running: a.running + b.running,
@@ -130,13 +130,13 @@ function rejectedProblem(rejected: Status["rejected"]): StatusProblem[] {
 
 const dateText = (at: number): string => new Date(at).toLocaleString();
 
-/** Its kind and, after an absence, since when it can be used again. */
+/** Its kind and, after an absence, the times of its end and start. */
 function storeText({ kind, awayAt, backAt }: Status["store"]): string {
   if (awayAt === undefined || backAt === undefined) return kind;
   return `${kind}, back since ${dateText(backAt)}; it was away since ${dateText(awayAt)}`;
 }
 
-/** Of one gateway, problems first. */
+/** The status of one gateway, problems first. */
 export function statusLines({
   gateway,
   answering,
@@ -177,14 +177,14 @@ export const configurationText = ({ files, keys }: Status): string =>
 
 const recordedTurns = { failures: "turns that fail", all: "every turn" };
 
-/** Said only while turns are recorded. */
+/** Empty unless turns are recorded. */
 function recordingLine({ recording }: Status): string[][] {
   if (recording === undefined || recording.mode === "off") return [];
   const { mode, content, folder } = recording;
   return [["recording", `${recordedTurns[mode]}, ${content}, to ${folder}`]];
 }
 
-/** One elsewhere is asked what it tells everybody who has its key. */
+/** The status of a gateway elsewhere, as its clients see it. */
 async function remoteStatus(remote: RemoteGateway, { json = false }: Options): Promise<void> {
   let ready: unknown;
   try {
@@ -213,7 +213,7 @@ async function remoteStatus(remote: RemoteGateway, { json = false }: Options): P
   print(lines);
 }
 
-/** `patchbay` alone: what is there and what to do next. It starts nothing. */
+/** `patchbay` alone: shows the findings and the next commands. It starts nothing. */
 export async function overview(): Promise<void> {
   const [found, running] = await Promise.all([findAll(environment()), localStatuses()]);
   const isRunning = running.length > 0;

@@ -27,7 +27,7 @@ const missingWorkers = (workers = 1, answering = workers): string =>
 
 async function showTable(followed: Followed, ending: AbortController): Promise<void> {
   const model = new TopModel();
-  /** What is shown in place of the table: one turn. */
+  /** One turn, shown in place of the table. */
   let detail: readonly string[] | undefined;
   let missing = "";
   const draw = (): void => {
@@ -38,7 +38,7 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   const open = async (): Promise<void> => {
     const row = model.chosen();
     if (row === undefined) return;
-    // Without an answer the table stays of use, so the reason takes the place of the turn.
+    // If the gateway does not answer, the reason is shown in place of the turn.
     const lines = await followed
       .turn(row.requestId)
       .then(turnLines, (error: Error) => [error.message]);
@@ -66,7 +66,7 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
     draw();
   }
   if (ending.signal.aborted) return;
-  // What was seen stays to be looked at until a key ends it.
+  // The turns stay on the screen until a key ends the command.
   model.isLive = false;
   draw();
   await new Promise((resolve) => ending.signal.addEventListener("abort", resolve, { once: true }));

@@ -8,13 +8,13 @@ import { type Journal, journalFolder, readJournal } from "../launch/keep/journal
 import { agents } from "../launch/agents.ts";
 import { check } from "./check.ts";
 
-/** One place where an agent is told an address of this machine. */
+/** A setting of an agent with an address of this machine. */
 type NamedAddress = {
   /** `file:line`, or the name of a variable. */
   readonly place: string;
   /** Without a path. */
   readonly origin: string;
-  /** The command that undoes it, where `patchbay launch --keep` wrote it. */
+  /** The command that undoes it, if `patchbay launch --keep` wrote it. */
   readonly undo?: string | undefined;
 };
 
@@ -25,7 +25,7 @@ type AgentPlace = {
 };
 
 /**
- * Where an agent reads settings from beside the file that `launch --keep` changes: files below the
+ * Sources of an agent's settings beside the file that `launch --keep` changes: files below the
  * home (`~/`), the configuration (`config/`), the data (`data/`) and the current folder (`./`), and
  * variables. From their documentation and sources, read 2026-11.
  */
@@ -66,7 +66,7 @@ const foldersOf = ({ env, home, directory }: AgentPlace) => ({
   ".": directory,
 });
 
-/** The addresses of this machine at which an agent's settings have it ask models. */
+/** The addresses of this machine in an agent's settings. */
 function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
   const named = sources[agent.name] ?? [];
   const folders = foldersOf(place);
@@ -96,11 +96,11 @@ const journalOf = ({ name }: Agent, { env }: AgentPlace): Journal | undefined =>
 
 const LONGEST = 1_000_000;
 
-/** What a setting with the address of a model service is called; others may name other servers. */
+/** Names of settings with the address of a model service; other settings may name other servers. */
 const setting =
   /(?:base[_-]?ur[li]|api[_-]?base|base[_-]?path|endpoint|OPENAI_HOST)["']?\s*[:=]\s*["']?(https?:\/\/[^\s"',}]+)/gi;
 
-/** Line by line: whether such a file is JSON, TOML or YAML, an address stands in one line with its name. */
+/** Reads line by line: in JSON, TOML and YAML an address is in one line with its name. */
 function addressesIn(file: string, undo: string | undefined): readonly NamedAddress[] {
   const text = textOf(file);
   return text.split("\n").flatMap((line, at) => {
@@ -116,7 +116,7 @@ function textOf(file: string): string {
   try {
     return readText(file, { limit: LONGEST });
   } catch {
-    return ""; // Most agents have few of these files, or none. A clone may bring something else.
+    return ""; // Most of these files do not exist, and a clone of a repository may bring something else.
   }
 }
 
@@ -127,7 +127,7 @@ function localOrigin(address: string): string | undefined {
     : undefined;
 }
 
-/** One check for each address that an agent uses, or one that says that there is none. */
+/** One check for each address in an agent's settings, or one for an agent without any. */
 export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
   const path = place.env["PATH"] ?? place.env["Path"] ?? "";
   const there = agents.filter(({ commands }) =>

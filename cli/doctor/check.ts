@@ -19,14 +19,13 @@ const groupOf = {
   machine: "machine",
 } as const satisfies Record<string, Check["group"]>;
 
+/** The outcome of a check, its evidence and its remedy; without a remedy there is nothing to do. */
+export type Words = readonly [Outcome, evidence: string, remedy?: string | undefined];
+
 export type CheckId = `${keyof typeof groupOf}.${string}`;
 
-/** Makes a check; `remedy` is left out if nothing has to be done. */
-export function check(
-  id: CheckId,
-  subject: string,
-  ...[outcome, evidence, remedy]: readonly [Outcome, evidence: string, remedy?: string | undefined]
-): Check {
+export function check(id: CheckId, subject: string, ...words: Words): Check {
+  const [outcome, evidence, remedy] = words;
   const word = id.slice(0, id.indexOf(".")) as keyof typeof groupOf;
   return { group: groupOf[word], id, subject, outcome, evidence, remedy };
 }
@@ -45,17 +44,17 @@ export function countOutcomes(checks: readonly Check[]): Readonly<Record<Outcome
   return counts;
 }
 
-type Words = readonly [evidence: string, remedy: string];
+type Message = readonly [evidence: string, remedy: string];
 
-/** The words of a message of the form "What is wrong. What to do." */
-export function wordsOfFault({ message }: Pick<Fault, "message">): Words {
+/** The evidence and the remedy in a message of two sentences. */
+export function wordsOfFault({ message }: Pick<Fault, "message">): Message {
   const [, evidence = message, remedy = "Try again, and see the gateway's log."] =
     /^(.*?[.)!?])\s+(?=[A-Z])(.*)$/s.exec(message) ?? [];
   return [evidence.replace(/\.$/, ""), remedy];
 }
 
-/** The words of a message of the form "what is wrong; what to do". */
-export function wordsOfFinding(line: string): Words {
+/** The evidence and the remedy in a message of the form "evidence; remedy". */
+export function wordsOfFinding(line: string): Message {
   const at = line.lastIndexOf("; ");
   if (at === -1) return [line, "Correct it there."];
   const remedy = line.slice(at + 2);

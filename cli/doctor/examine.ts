@@ -15,9 +15,9 @@ import {
   providers,
   readConfigFile,
 } from "../../src/configuration.ts";
-import type { Check, Examination } from "../../src/observe/console/wire-checks.ts";
+import type { Check, Examination, Outcome } from "../../src/observe/console/wire-checks.ts";
 import { type Environment, isFields, readText } from "../../src/terminal.ts";
-import { check, wordsOfFinding } from "./check.ts";
+import { check, type CheckId, wordsOfFinding, type Words } from "./check.ts";
 import { examineUpstream, modelChecks } from "./upstreams.ts";
 
 /** The parts of a gateway that are examined. */
@@ -80,26 +80,16 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
       ? "no file: keys in the environment are the configuration"
       : "the file has no problems";
   const keys = loaded.ok ? keysText(loaded.keys) : "";
+  const said = (id: CheckId, of: string, outcome: Outcome, line: string): Check =>
+    check(id, of, outcome, ...wordsOfFinding(line));
   const checks = [
     ...findings.map((one) =>
-      check(
-        "configuration.problem",
-        one.path || subject,
-        "wrong",
-        ...wordsOfFinding(findingLine(one)),
-      ),
+      said("configuration.problem", one.path || subject, "wrong", findingLine(one)),
     ),
     ...loaded.passedOver.map((one) =>
-      check(
-        "configuration.untrusted",
-        one.file ?? subject,
-        "note",
-        ...wordsOfFinding(findingLine(one)),
-      ),
+      said("configuration.untrusted", one.file ?? subject, "note", findingLine(one)),
     ),
-    ...loaded.notes.map((note) =>
-      check("configuration.note", subject, "note", ...wordsOfFinding(note)),
-    ),
+    ...loaded.notes.map((note) => said("configuration.note", subject, "note", note)),
     ...(findings.length > 0
       ? []
       : [check("configuration.valid", subject, "ok", keys === "" ? about : `${about} (${keys})`)]),
@@ -111,22 +101,18 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
 
 /** A gateway keeps its configuration if a changed file is wrong, or cannot be applied at once. */
 function appliedCheck(file: string, config: Config | undefined, running: Config): Check {
-  const id = "configuration.taken_up";
+  const applied = (...words: Words): Check => check("configuration.taken_up", file, ...words);
   if (config === undefined)
-    return check(
-      id,
-      file,
+    return applied(
       "wrong",
       "the gateway goes on with an earlier version of the file",
       "Correct the file: the gateway takes it up by itself.",
     );
-  // If the file says 0, the system has chosen the port.
+  // With port 0 in the file, the system has chosen the port.
   const textOf = ({ server, ...rest }: Config): string =>
     JSON.stringify([{ ...server, port: 0 }, rest]);
-  if (textOf(config) === textOf(running)) return check(id, file, "ok", "the gateway runs on it");
-  return check(
-    id,
-    file,
+  if (textOf(config) === textOf(running)) return applied("ok", "the gateway runs on it");
+  return applied(
     "note",
     "the file says something else than what the gateway runs on",
     "Wait a moment for it to be taken up; what a running gateway cannot change needs a restart.",

@@ -1,4 +1,4 @@
-/** Who runs the checks: the gateway that runs, or this process where there is none. */
+/** Examiners: the running gateway makes the checks, or this process without one. */
 import { readdirSync } from "node:fs";
 import {
   type Check,

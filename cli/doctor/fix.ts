@@ -91,7 +91,7 @@ function replace(text: string, node: ParsedNode, value: unknown): string {
   const [start] = node.range;
   const isBlock = (isMap(node) || isSeq(node)) && node.flow !== true;
   const end = lastNode(node)?.range?.[1] ?? node.range[1];
-  // A list may begin right below its key, where a value in brackets must stand farther in.
+  // A list may have the indent of its key; a value in brackets needs a larger one.
   const written = `${isBlock ? "  " : ""}${JSON.stringify(value)}`;
   const isLine = text[end - 1] === "\n";
   return `${text.slice(0, start)}${written}${isLine ? "\n" : ""}${text.slice(end)}`;
@@ -138,7 +138,7 @@ function indentOf(hidden: string, node: YAMLMap.Parsed | YAMLSeq.Parsed): string
   return " ".repeat(start - lineStart);
 }
 
-/** Behind the line on which the last value of a block ends: what follows may be a comment on something else. */
+/** The start of the line after the last value of a block, because comments below it may belong to the next key. */
 function endOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, hidden: string): number {
   const last: unknown = node.items.at(-1);
   const value = lastNode(last);
@@ -149,7 +149,7 @@ function endOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, hidden: string): number {
   return line === -1 ? hidden.length : line + 1;
 }
 
-/** The last thing that is written of an entry. */
+/** The node at the end of an entry's text. */
 function lastNode(entry: unknown): Node | undefined {
   if (typeof entry !== "object" || entry === null) return undefined;
   const { value, key } = entry as { readonly value?: Node | null; readonly key?: Node };

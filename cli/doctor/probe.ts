@@ -1,4 +1,4 @@
-/** Makes real calls to a model and says what it and its server can do. */
+/** Makes real calls to a model, and reports the capabilities of the model and its server. */
 import {
   type AdapterParts,
   type Capabilities,
@@ -18,6 +18,7 @@ import {
 } from "../../src/inspection.ts";
 import { type Call, Fault, type Item, refusal } from "../../src/terminal.ts";
 import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
+import { textOf } from "../smoke/clients.ts";
 import { check, wordsOfFault } from "./check.ts";
 import type { Examined } from "./examine.ts";
 import {
@@ -94,7 +95,7 @@ export async function runProbe(
   };
 }
 
-/** Blocks are read by the gateway only where it is told to; here they must be seen. */
+/** A profile with which the gateway leaves calls in the text unread, so that a probe finds them. */
 const bare = (profile: Profile): Profile => ({
   ...profile,
   models: undefined,
@@ -104,7 +105,7 @@ const bare = (profile: Profile): Profile => ({
 const leftOf = ({ calls, text }: ProbeAnswer): LeftInText | undefined =>
   calls.length > 0 ? undefined : leftInText(text, "get_weather");
 
-/** `isKnownToAnswer`: it has answered a plain question, so a refusal is about what this one asks for. */
+/** `isKnownToAnswer`: it has answered a plain question, so that a refusal concerns the capability. */
 function outcomeOf(question: Question, answer: ProbeAnswer, isKnownToAnswer: boolean): Shown {
   const { fault } = answer;
   if (fault === undefined) return question.judge(answer);
@@ -165,7 +166,7 @@ export type ProbeAnswer = {
 export type Asked = AdapterParts & {
   readonly upstream: Upstream;
   readonly model: string;
-  /** What the upstream is taken to be capable of for this question. */
+  /** The profile of the upstream for this question. */
   readonly profile: Profile;
   readonly request: ModelRequest;
 };
@@ -206,12 +207,7 @@ async function askModel(asked: Asked): Promise<ProbeAnswer> {
   };
 }
 
-const textOf = (item: Item): string =>
-  item.type !== "message"
-    ? ""
-    : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-
-/** The upstream under another profile, asked without trying again: so many questions are so many requests. */
+/** The upstream with another profile and without retries, so that each question is one request. */
 const once = (upstream: Upstream, profile: Profile, onSend: () => void): Upstream => ({
   ...upstream,
   profile,
@@ -236,7 +232,7 @@ function late({ name }: Upstream, error: unknown): Fault {
   );
 }
 
-/** What a probe has shown. */
+/** The results of a probe. */
 type Facts = {
   readonly can: ReadonlyMap<QuestionName, boolean>;
   readonly left?: LeftInText | undefined;

@@ -199,7 +199,7 @@ const answerSchema: Fields = {
   additionalProperties: false,
 };
 
-/** What the tool is said to have found: no model guesses it. */
+/** The result of the tool, which no model can guess. */
 const FOUND = "17.25 degrees";
 
 /** In the order in which they are asked; the first decides whether the others are worth asking. */

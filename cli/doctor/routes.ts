@@ -1,4 +1,4 @@
-/** What `patchbay doctor` asks of a running gateway, by its private socket. */
+/** Routes for `patchbay doctor` on the private socket of a gateway. */
 
 import {
   type ConsoleRequest,
@@ -11,7 +11,7 @@ import {
 import { fieldsIn, filledText } from "../../src/terminal.ts";
 import type { Origin } from "../../src/configuration.ts";
 
-/** What is asked seldom is loaded when it is asked. */
+/** The checks are loaded with their first request, because they are rarely used. */
 export function doctorRoutes(
   gateway: Pick<Gateway, "examined">,
   origin: Origin,

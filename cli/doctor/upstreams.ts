@@ -1,9 +1,9 @@
-/** Whether upstreams answer, in the dialect that they are configured for, and take their keys. */
+/** Checks that upstreams answer in their configured dialect and accept their keys. */
 import type { RouteReply, Upstream, UpstreamEntry } from "../../src/inspection.ts";
 import { Fault, nearest } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Config } from "../../src/configuration.ts";
-import { check, wordsOfFault } from "./check.ts";
+import { check, type Words, wordsOfFault } from "./check.ts";
 
 type UpstreamState = {
   readonly checks: readonly Check[];
@@ -14,7 +14,6 @@ type UpstreamState = {
 };
 
 type Trying = Upstream & Required<Pick<Upstream, "tryRoute">>;
-type Words = readonly [Check["outcome"], evidence: string, remedy?: string | undefined];
 
 /**
  * Tries an upstream by an empty request, which no model can answer. A server that checks keys first
@@ -80,7 +79,7 @@ const isAuth = (status: number): boolean => status === 401 || status === 403;
 const isAbsent = (status: number): boolean => status === 404 || status === 405;
 const isDown = (status: number): boolean => [502, 503, 504, 520, 529, 530].includes(status);
 
-/** The status, and what was said with it. */
+/** The status and the message of a reply. */
 const said = ({ status, message }: RouteReply): string =>
   message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
 
@@ -108,7 +107,7 @@ async function examineRoute(
   return ["ok", `answers in its dialect's place (an empty request gets HTTP ${status})`];
 }
 
-/** Looks for the route of another dialect, if that of its own is not there. */
+/** Looks for the route of another dialect, because that of the configured one does not exist. */
 async function examineOtherRoutes(
   upstream: Trying,
   reply: RouteReply,
@@ -163,7 +162,7 @@ type ModelSources = {
   readonly usable: ReadonlySet<string>;
 };
 
-/** One check for each `upstream/model` that `models` leads to. */
+/** One check for each `upstream/model` under `models`. */
 export async function modelChecks({
   config,
   upstreams,

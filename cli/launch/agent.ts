@@ -1,72 +1,72 @@
-/** What `patchbay launch` knows of an agent: how one process of it is pointed at a gateway. */
+/** Agents of `patchbay launch`, and the ways to point one process of them at a gateway. */
 
 import type { Environment } from "../../src/terminal.ts";
 import type { Entry, SettingsFormatName } from "./keep/settings.ts";
 
-/** Where an agent is sent, and what it is told of the models there. */
+/** The gateway for an agent, and its models. */
 export type Destination = {
   /** The gateway's address, without `/v1`. */
   readonly url: string;
   /** Never on a command line, where every user of the machine can read it. */
   readonly key: string;
   readonly model: string;
-  /** For the small work of agents that have a model of its own for it. */
+  /** The model for small work, for agents that use a separate one. */
   readonly small: string;
   /** All models that the gateway lists. */
   readonly models: readonly string[];
-  /** How many tokens a conversation may take. */
+  /** The limit of a conversation in tokens. */
   readonly context: number;
-  /** A folder of ours that only this user can read; it is there as long as the agent runs. */
+  /** A private folder of the launch; it exists as long as the agent runs. */
   readonly folder: string;
 };
 
-/** Flags, variables and files of ours that point one process at a gateway. No file of the user's is touched. */
+/** Flags, variables and files that point one process at a gateway. The user's files stay unchanged. */
 export type Pointing = {
-  /** Come before what the user passes on. */
+  /** Precede the arguments of the user. */
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Text by path in the destination's folder. */
   readonly files?: Readonly<Record<string, string>> | undefined;
 };
 
-/** What settings that last say: there is no folder of a launch, and a key only where the gateway has any. */
+/** The gateway for kept settings: without the folder of a launch, and with a key only if the gateway has keys. */
 export type Lasting = Omit<Destination, "key" | "folder"> & {
   readonly key?: string | undefined;
 };
 
-/** Where a user's settings are. */
+/** The place of a user's settings. */
 export type Place = { readonly home: string; readonly env: Environment };
 
 /** The settings file of an agent, for `--keep`. */
 export type Keeping = {
   readonly format: SettingsFormatName;
   file(place: Place): string;
-  /** Files of ours that the settings name, for the folder that the settings are in: text by name. */
+  /** The texts of additional files beside the settings, by their names. */
   beside?(to: Lasting, output: Output): Promise<Readonly<Record<string, string>>>;
   /** `beside`: the paths of these files by their names. */
   entries(to: Lasting, beside: Readonly<Record<string, string>>): readonly Entry[];
-  /** What else the user must do. */
+  /** A further step for the user. */
   note?(to: Lasting): string | undefined;
 };
 
-/** Runs the agent with some arguments to its end, for a while at most, and gives what it printed. */
+/** Runs the agent with some arguments for a limited time, and gives its output. */
 export type Output = (args: readonly string[], limitMs?: number) => Promise<string>;
 
 export type Agent = {
-  /** As it is typed behind `patchbay launch`. */
+  /** The word after `patchbay launch`. */
   readonly name: string;
   readonly title: string;
   /** Its program, under the names that it may have on PATH. */
   readonly commands: readonly [string, ...string[]];
-  /** How to get it. */
+  /** The command that installs it. */
   readonly install: string;
-  /** The version whose flags and settings were tried, or read of where it says so. */
+  /** The version with which its flags and settings were tried. */
   readonly tried: string;
-  /** Names of the models that it was made for, which are chosen before others; `gpt-*` stands for all that begin so. */
+  /** Names of the models that it was made for, which are preferred; `gpt-*` matches all names with this start. */
   readonly families?: readonly string[] | undefined;
   point(to: Destination, output: Output): Pointing | Promise<Pointing>;
-  /** None where it has no settings file that was tried. */
+  /** Left out if no settings file was tried. */
   readonly keeping?: Keeping | undefined;
-  /** How a conversation goes on later, where the agent would go elsewhere by itself. */
+  /** The command that continues a conversation, if the agent itself would use another address. */
   readonly resume?: string | undefined;
 };

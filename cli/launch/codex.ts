@@ -12,10 +12,10 @@ const providerOf = ({ url, key }: Lasting) => ({
   ...(key === undefined ? {} : { env_key: "PATCHBAY_API_KEY" }),
 });
 
-/** Its own folder has the catalog too: Codex does not start where one is named that is gone. */
+/** The catalog is kept in the folder of Codex, because Codex does not start if it is missing. */
 const KEPT_CATALOG = "patchbay-models.json";
 
-/** For the desktop app and editors, which are not started with our flags. */
+/** For the desktop app and editors, which start without our flags. */
 const keeping: Keeping = {
   format: "toml",
   file: ({ home, env }) => join(env["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
@@ -39,9 +39,9 @@ const keeping: Keeping = {
 };
 
 /**
- * Codex by `-c`, which counts before every file. One provider id for ever:
- * Codex keeps its threads by it. Without an entry in its catalog a model gets a
- * warning and a guessed window, so ours are added to those that Codex brings.
+ * Codex by `-c`, which wins over every file. The id of the provider never changes, because Codex
+ * stores its threads with it. A model without an entry in the catalog gets a warning and a guessed
+ * window, so our models are added to the catalog of Codex.
  */
 export const codex: Agent = {
   name: "codex",
@@ -74,7 +74,7 @@ export const codex: Agent = {
   },
 };
 
-/** Codex's own catalog with our models in front; undefined where it cannot be read. */
+/** Codex's catalog with our models in front; undefined if it cannot be read. */
 export function catalogWith(
   bundled: string,
   models: readonly string[],
@@ -84,7 +84,7 @@ export function catalogWith(
     const entry = fieldsOf(one);
     return entry === undefined ? [] : [entry];
   });
-  // Those of other modes have tools that only OpenAI's own models are given.
+  // Entries of other modes have tools that only OpenAI's models receive.
   const pattern = known.find((one) => one.use_responses_lite !== true) ?? known[0];
   if (pattern === undefined) return undefined;
   const ours = models.map((model): Fields => ({

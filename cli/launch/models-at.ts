@@ -1,10 +1,10 @@
-/** The models of a gateway: which there are, which an agent is to ask, and whether that answers. */
+/** The models of a gateway: their list, the one for an agent, and a check that it answers. */
 
 import { Fault, fieldsIn, fieldsOf, filledText, listOf, refusal } from "../../src/terminal.ts";
 import { isOwnModel } from "../../src/inspection.ts";
 import type { Agent } from "./agent.ts";
 
-/** The models that a gateway lists; a Fault says why it does not. */
+/** The models that a gateway lists. Throws a Fault with the reason if it lists none. */
 export async function modelsAt(url: string, key: string): Promise<readonly string[]> {
   let response: Response;
   try {
@@ -37,17 +37,16 @@ type Checked = {
   readonly url: string;
   readonly key: string;
   readonly model: string;
-  /** All that the gateway lists. */
+  /** All models of the gateway. */
   readonly models: readonly string[];
 };
 
-/** How long a short answer may take; models that are loaded first take longer. */
+/** The time for a short answer; a model that must be loaded takes longer. */
 const PATIENCE_MS = 10_000;
 
 /**
- * Asks the model for a few words: an agent would repeat a request that fails for
- * a minute before it says why. Throws a Fault that says it; gives a note where
- * no answer came in time.
+ * Asks the model for a few words, because an agent repeats a failing request for a minute before it
+ * reports the reason. Throws a Fault with the reason; returns a note if no answer came in time.
  */
 export async function checkModel(
   to: Checked,
@@ -71,14 +70,14 @@ export async function checkModel(
     const said = errorIn(await response.text());
     why = said ?? (response.ok ? undefined : `The gateway answers ${response.status}.`);
   } catch {
-    // A model that is loaded first is slow, and not wrong.
+    // A model that must be loaded is slow, which is no failure.
     return `${model} has not answered a short request in ${patienceMs / 1000} s.`;
   }
   if (why === undefined) return undefined;
   throw refusal(`${model} does not answer, so nothing is started. ${why}${othersText(to)}`);
 }
 
-/** What an answer that failed says: its body, or a frame of its stream. */
+/** The message of a failed answer, from its body or a frame of its stream. */
 function errorIn(text: string): string | undefined {
   const bodies = text.startsWith("{") ? [text] : text.split("\n").filter(isFrame).map(dataOf);
   const error = bodies.map((body) => fieldsOf(fieldsIn(body)?.error)).find((one) => one);

@@ -20,7 +20,7 @@ import {
 import type { Agent, Output } from "./agent.ts";
 import { within } from "./keep/keep.ts";
 
-/** What an agent prints, for questions that it answers by itself; nothing where it does not. */
+/** The output of an agent that runs with some arguments; empty if it fails. */
 export const outputOf =
   (file: string, env: Environment): Output =>
   (args, limitMs = 10_000) =>
@@ -35,16 +35,16 @@ export const outputOf =
       execFile(file, [...args], options, (error, stdout) => resolve(error === null ? stdout : ""));
     });
 
-/** What npm puts on PATH there is a script for its shell. */
+/** On Windows npm installs programs as scripts, which need a shell. */
 const onWindows = process.platform === "win32";
 
-/** A terminal sends its interrupt to the agent as well; these two only to whoever is named. */
+/** Signals to pass on. A terminal sends its interrupt to the agent itself. */
 const passedOn = ["SIGTERM", "SIGHUP"] as const;
 
 /** Runs an agent in this terminal to its end and gives its exit code, as a shell would. */
 export function runAgent(file: string, args: readonly string[], env: Environment): Promise<number> {
   const child = spawn(file, [...args], { stdio: "inherit", env, shell: onWindows });
-  const wait = (): void => {}; // What the agent makes of it decides.
+  const wait = (): void => {}; // The agent handles the interrupt.
   const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on("SIGINT", wait);
   for (const signal of passedOn) process.on(signal, pass);
@@ -60,10 +60,10 @@ export function runAgent(file: string, args: readonly string[], env: Environment
   });
 }
 
-/** How long a launch waits for an agent to say its version: some take seconds to start. */
+/** The time for an agent to print its version: some take seconds to start. */
 const PATIENCE_MS = 2000;
 
-/** What to know of an agent whose version is not the one that was tried; undefined if it is, or none is told. */
+/** A note on an agent of another version than the tried one; undefined if the versions match or its version is unknown. */
 export async function versionNote(
   agent: Agent,
   file: string,
@@ -78,7 +78,7 @@ export async function versionNote(
   return `${agent.title} ${found.join(".")} is ${order > 0 ? "newer" : "older"} than ${agent.tried}, the version that was tried: should it ask somebody else, the last line says so.`;
 }
 
-/** What came from npm says so without being started. */
+/** The version of an npm package, read without starting the agent. */
 function packageVersion(file: string): string | undefined {
   try {
     const [root] =
@@ -106,11 +106,11 @@ const PREFIX = "patchbay-launch-";
 
 type PrivateFolder = Disposable & {
   readonly path: string;
-  /** Writes files of ours: text by path in the folder. */
+  /** Writes texts by their paths in the folder. */
   write(files: Readonly<Record<string, string>>): void;
 };
 
-/** A folder for one launch, readable by this user alone, and gone with it. */
+/** A folder for one launch that only this user can read; it is removed at the end. */
 export function privateFolder(): PrivateFolder {
   const parent = tmpdir();
   const path = within(parent, () => {
@@ -131,8 +131,8 @@ export function privateFolder(): PrivateFolder {
 }
 
 /**
- * Removes the folders of launches that were killed before they could: keys are in them. Another
- * user's stay: what is in them may become a link while it is removed.
+ * Removes the folders of killed launches, because they hold keys. Folders of other users stay,
+ * because their files may become links during the removal.
  */
 function sweep(parent: string): void {
   for (const name of readdirSync(parent)) {

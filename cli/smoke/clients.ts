@@ -38,7 +38,7 @@ export type AnswerSummary = {
 };
 
 type Client = {
-  /** The reason why an answer ended, in a whole answer or in an event; undefined if the event has none. */
+  /** The reason why an answer ended, in a whole answer or in an event; undefined in an event without one. */
   finishIn(fields: Fields): unknown;
   /** The reason of an answer with calls. */
   readonly finish: string;
@@ -256,7 +256,8 @@ export class AnswerReading {
   }
 }
 
-const textOf = (item: Item<UpstreamName>): string =>
+/** The text of a message; empty for another item. */
+export const textOf = (item: Item | Item<UpstreamName>): string =>
   item.type !== "message"
     ? ""
     : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");

@@ -3,15 +3,15 @@ import { jsonOf } from "../../src/terminal.ts";
 import { type AnswerSummary, clientOf, type SeenCall } from "./clients.ts";
 import { sceneName, tool, type Scene } from "./scene.ts";
 
-/** How many calls an answer must have. */
+/** The bounds of the number of calls. */
 export type Bounds = { readonly least: number; readonly most: number };
 
 /** A `<use_tool>` block, as far as our own tool needs it. */
 export type Block = { readonly name: string; readonly city: string };
 
-/** What is wrong with an answer, beside its form. */
+/** The problems of an answer, apart from its form. */
 export function problemsIn(scene: Scene, seen: AnswerSummary, bounds: Bounds): string[] {
-  // A stream that broke off says nothing more about the gateway than that.
+  // The cut of a stream hides its other problems.
   if (seen.finish === "" && seen.problems.length > 0) return [];
   return [
     ...finishFlaws(scene, seen),
@@ -42,7 +42,7 @@ function* countFlaws(
   yield `${found} where ${least} were expected; ${why}`;
 }
 
-/** What is wrong with calls of the tool that was declared. */
+/** The problems of calls of the declared tool. */
 export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
   const ids = new Set<string>();
   for (const [at, { id, name, arguments: input }] of calls.entries()) {
@@ -79,7 +79,7 @@ function* textFlaws(
     yield "`content` stands beside calls where `null` belongs";
 }
 
-/** What a call asks about. */
+/** The city in the arguments of a call. */
 export const cityIn = (input: string): string => {
   const value = jsonOf(input) as { readonly city?: unknown } | null | undefined;
   return typeof value?.city === "string" ? value.city : "?";
@@ -107,7 +107,7 @@ const entities: Readonly<Record<string, string>> = {
 const plain = (text: string): string =>
   text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => entities[entity] ?? entity);
 
-/** Where a stream and the whole answer beside it disagree. */
+/** Differences between a stream and the whole answer to the same request. */
 export function disagreements(
   answers: readonly { readonly scene: Scene; readonly seen: AnswerSummary }[],
 ): string[] {

@@ -50,7 +50,7 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
     const seen = await ask(target, scene, bodyFor(scene, model, count));
     answers.push({ scene, seen, problems: [...seen.problems, ...problemsIn(scene, seen, bounds)] });
   }
-  // Only answers without problems of their own are compared.
+  // Only answers without problems are compared.
   const problems = disagreements(answers.filter(({ problems }) => problems.length === 0));
   const ok = problems.length === 0 && answers.every(({ problems }) => problems.length === 0);
   return { ok, url: target.url, model, least, answers, problems };

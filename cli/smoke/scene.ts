@@ -56,7 +56,7 @@ export type Scene = {
   readonly output: OutputMode;
 };
 
-/** Each stream stands beside the whole answer that it must agree with. */
+/** Each stream is followed by the whole answer with which it must agree. */
 export const scenes: readonly Scene[] = (Object.keys(bodies) as Door[]).flatMap((door) =>
   (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
     [true, false].map((stream) => ({ door, stream, output })),

@@ -1,14 +1,14 @@
 import { emitKeypressEvents, type Key } from "node:readline";
-import type { Row, RunningRow } from "../../src/observe/console/wire.ts";
+import type { DoneRow, Row, RunningRow } from "../../src/observe/console/wire.ts";
 import { printable, type WatchedBatch } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
 import { cost, faultText, plain, planSigns, reasonLines, seconds, short } from "../turn-lines.ts";
 
-/** What the table can be sorted by, in the order in which a key goes through them. */
+/** The orders of the table; the key `s` goes through them. */
 const sorts = ["time", "duration", "tokens", "calls"] as const;
 type Sort = (typeof sorts)[number];
 
-/** A turn in the table, running or over. */
+/** A turn in the table, under way or ended. */
 type TopRow = {
   readonly requestId: string;
   readonly at: number;
@@ -18,15 +18,15 @@ type TopRow = {
   readonly tokens: number;
   readonly calls: number;
   readonly cells: readonly string[];
-  /** Why requests to upstreams failed. */
+  /** The reasons of failed requests to upstreams. */
   readonly reasons?: readonly string[] | undefined;
 };
 
 const MOST_ROWS = 2_000;
 
-/** What `patchbay top` shows: the turns of all batches so far, sorted and filtered. */
+/** The table of `patchbay top`: the turns of all batches so far, sorted and filtered. */
 export class TopModel {
-  readonly #over: TopRow[] = [];
+  readonly #ended: TopRow[] = [];
   readonly #running = new Map<string, readonly TopRow[]>();
   #counts = { turns: 0, wrong: 0, lost: 0 };
   #sort: Sort = "time";
@@ -37,15 +37,15 @@ export class TopModel {
   isLive = true;
 
   add({ socket, turns, running, lost, unsent }: WatchedBatch): void {
-    for (const row of turns) this.#over.push(overRow(row));
-    if (this.#over.length > MOST_ROWS) this.#over.splice(0, this.#over.length - MOST_ROWS);
+    for (const row of turns) this.#ended.push(endedRow(row));
+    if (this.#ended.length > MOST_ROWS) this.#ended.splice(0, this.#ended.length - MOST_ROWS);
     this.#counts.turns += turns.length + unsent;
-    this.#counts.wrong += turns.map(overRow).filter(({ isWrong }) => isWrong).length;
+    this.#counts.wrong += turns.map(endedRow).filter(({ isWrong }) => isWrong).length;
     this.#counts.lost += lost;
     this.#running.set(socket, running.map(runningRow));
   }
 
-  /** A key of the table; what it does not know changes nothing. */
+  /** Handles a key of the table; other keys change nothing. */
   press(key: string, text: string): void {
     if (key === "escape") {
       this.#filterBy("");
@@ -63,7 +63,7 @@ export class TopModel {
     else if (/^[\x20-\x7E]+$/.test(text)) this.#filterBy(this.filter + text);
   }
 
-  /** The first of the rows that are left is chosen: the row before may not be among them. */
+  /** Selects the first row, because the filter may hide the one before. */
   #filterBy(filter: string): void {
     this.filter = filter;
     this.#selected = 0;
@@ -77,12 +77,12 @@ export class TopModel {
     this.#selected = Math.max(0, Math.min(this.#selected + by, this.rows().length - 1));
   }
 
-  /** The turn that is chosen. */
+  /** The selected turn. */
   chosen(): TopRow | undefined {
     return this.rows()[this.#selected];
   }
 
-  /** Running ones first; then by the sort, the largest or latest first. */
+  /** Turns under way come first; then by the order, the largest or latest first. */
   rows(): readonly TopRow[] {
     const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = ({ cells, requestId }: TopRow): boolean => {
@@ -91,7 +91,7 @@ export class TopModel {
     };
     const value = (row: TopRow): number =>
       ({ time: row.at, duration: row.ms, tokens: row.tokens, calls: row.calls })[this.#sort];
-    return [...[...this.#running.values()].flat(), ...this.#over]
+    return [...[...this.#running.values()].flat(), ...this.#ended]
       .filter(fits)
       .toSorted((a, b) => Number(b.isRunning) - Number(a.isRunning) || value(b) - value(a));
   }
@@ -100,7 +100,7 @@ export class TopModel {
   lines(title: string, columns: number, height: number): ScreenLine[] {
     const rows = this.rows();
     const running = rows.filter(({ isRunning }) => isRunning).length;
-    // The reason of the chosen row stands in the last line.
+    // The last line shows the reason of the selected row.
     const room = Math.max(1, height - 4);
     const first = Math.max(0, Math.min(this.#selected - room + 1, rows.length - room));
     const shown = rows.slice(first, first + room);
@@ -143,93 +143,62 @@ export class TopModel {
 const toneOf = (row: TopRow | undefined): Tone | undefined =>
   row?.isWrong === true ? "wrong" : row?.isRunning === true ? "running" : undefined;
 
-const heads = [
-  "time",
-  "agent",
-  "asked",
-  "went",
-  "tools",
-  "calls",
-  "in/out",
-  "cost",
-  "first",
-  "total",
-  "how",
-];
+const heads = "time agent asked went tools calls in/out cost first total how".split(" ");
 
 const timeOf = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
-function overRow(row: Row): TopRow {
+/** The row of an ended turn or of a refusal. */
+function endedRow(row: Row): TopRow {
   const { at, requestId } = row;
+  const ended = { requestId, at, isRunning: false };
   if (row.type === "refusal") {
-    const cells = [
-      timeOf(at),
-      "-",
-      "-",
-      plain(row.route, 30),
-      "",
-      "",
-      "",
-      "-",
-      "-",
-      "-",
-      row.fault,
-    ];
-    return { requestId, at, isRunning: false, isWrong: true, ms: 0, tokens: 0, calls: 0, cells };
+    const { route, fault } = row;
+    const cells = [timeOf(at), "-", "-", plain(route, 30), "", "", "", "-", "-", "-", fault];
+    return { ...ended, isWrong: true, ms: 0, tokens: 0, calls: 0, cells };
   }
   const { usage, calls, ms } = row;
   return {
-    requestId,
-    at,
-    isRunning: false,
+    ...ended,
     isWrong: row.outcome === "failed",
     ms,
     tokens: usage?.total ?? 0,
     calls: calls.given,
     reasons: reasonLines(row),
-    cells: [
-      timeOf(at),
-      row.agent ?? "-",
-      plain(row.model, 24),
-      plain(row.upstream, 30),
-      planSigns(row.plan),
-      String(calls.given),
-      `${short(usage?.input)}/${short(usage?.output)}`,
-      cost(row),
-      seconds(row.firstEventMs),
-      seconds(ms),
-      row.fault === undefined ? row.outcome : faultText(row),
-    ],
+    cells: turnCells(row, at, {
+      calls: String(calls.given),
+      tokens: `${short(usage?.input)}/${short(usage?.output)}`,
+      cost: cost(row),
+      how: row.fault === undefined ? row.outcome : faultText(row),
+    }),
   };
 }
 
 function runningRow(row: RunningRow): TopRow {
   const { requestId, startedAt: at, ms, calls } = row;
-  return {
-    requestId,
-    at,
-    isRunning: true,
-    isWrong: false,
-    ms,
-    tokens: 0,
-    calls,
-    cells: [
-      timeOf(at),
-      row.agent ?? "-",
-      plain(row.model, 24),
-      plain(row.upstream, 30),
-      planSigns(row.plan),
-      `${calls}…`,
-      "…",
-      "-",
-      seconds(row.firstEventMs),
-      seconds(ms),
-      `◌ ${row.step}`,
-    ],
-  };
+  const own = { calls: `${calls}…`, tokens: "…", cost: "-", how: `◌ ${row.step}` };
+  const cells = turnCells(row, at, own);
+  return { requestId, at, isRunning: true, isWrong: false, ms, tokens: 0, calls, cells };
 }
 
-/** A terminal that shows one screen of lines and hears keys. */
+const turnCells = (
+  row: DoneRow | RunningRow,
+  at: number,
+  own: Readonly<Record<"calls" | "tokens" | "cost" | "how", string>>,
+): readonly string[] => [
+  timeOf(at),
+  row.agent ?? "-",
+  plain(row.model, 24),
+  plain(row.upstream, 30),
+  planSigns(row.plan),
+  own.calls,
+  own.tokens,
+  own.cost,
+  seconds(row.firstEventMs),
+  seconds(row.ms),
+  own.how,
+];
+
+/** A terminal that shows one screen of lines and reads keys. */
 type Screen = Disposable & {
   readonly columns: number;
   readonly height: number;
@@ -238,7 +207,7 @@ type Screen = Disposable & {
 
 type Tone = keyof typeof tones;
 
-/** A line of text; `tone` says how it differs where there are colours. */
+/** A line of text; `tone` is its style if the terminal has colours. */
 export type ScreenLine = string | { readonly text: string; readonly tone: Tone };
 
 /** Select Graphic Rendition: bold, red, cyan, yellow. */
@@ -265,7 +234,7 @@ type Extent = {
   readonly hasColours: boolean;
 };
 
-/** What is written to show these lines in the place of the ones before. */
+/** The text that replaces the lines on the screen. */
 export function screenText(
   lines: readonly ScreenLine[],
   { columns, height, hasColours }: Extent,
@@ -280,7 +249,7 @@ export function screenText(
   return `${HOME}${shown.join("\r\n")}${REST_OF_SCREEN}`;
 }
 
-/** Takes over the terminal until it is disposed of, which gives it back as it was. */
+/** Takes over the terminal. Disposing of the screen restores it. */
 export function openScreen({ key: onKey, resize }: ScreenEvents): Screen {
   const { stdin: input, stdout: output } = process;
   const heard = (text: string | undefined, key: Key): void =>
@@ -301,7 +270,7 @@ export function openScreen({ key: onKey, resize }: ScreenEvents): Screen {
       return output.rows || HEIGHT;
     },
     show(lines) {
-      // Node answers by NO_COLOR, FORCE_COLOR and TERM, and that standard output is a terminal.
+      // Depends on NO_COLOR, FORCE_COLOR and TERM, and on whether standard output is a terminal.
       const hasColours = output.hasColors();
       output.write(screenText(lines, { columns: this.columns, height: this.height, hasColours }));
     },

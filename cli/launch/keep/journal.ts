@@ -1,4 +1,4 @@
-/** What `patchbay launch --keep` has changed, in the state folder: enough to undo it with nothing else at hand. */
+/** The journal of `patchbay launch --keep` in the state folder: it suffices to undo the changes. */
 
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -39,7 +39,7 @@ const journalSchema = z.object({
   entries: z.array(entrySchema).readonly(),
   /** Folders that were made for it, the innermost last. */
   folders: z.array(z.string()),
-  /** Files of ours that the settings name. */
+  /** Additional files that the settings name. */
   own: z.array(z.string()),
 });
 
@@ -48,7 +48,7 @@ export type Journal = z.infer<typeof journalSchema>;
 export const digestOf = (bytes: Uint8Array): string =>
   createHash("sha256").update(bytes).digest("hex");
 
-/** Where the journal and the backup of an agent's settings are. */
+/** The folder of the journal and the backup of an agent's settings. */
 export function journalFolder(agent: string, env: Environment): string {
   const state = stateFolder(env);
   if (state !== undefined) return join(state, "launch", agent);
@@ -65,16 +65,16 @@ export function readJournal(folder: string): Journal | undefined {
     const text = readText(journalFile(folder), { limit: LONGEST, isOwn: true });
     return journalSchema.safeParse(jsonOf(text)).data;
   } catch {
-    return undefined; // Nothing is kept, or it is lost: marks in the text are left to go by.
+    return undefined; // Without a journal only the marks in the text identify our entries.
   }
 }
 
-/** The settings file as it was; undefined if it was not there, or the backup is lost. */
+/** The former settings file; undefined if there was none, or the backup is lost. */
 export function readBackup(folder: string): Uint8Array | undefined {
   try {
     return readBytes(backupFile(folder), { limit: LONGEST, isOwn: true });
   } catch {
-    return undefined; // A restore says that it went by the entries alone.
+    return undefined; // Then a restore goes by the entries alone.
   }
 }
 

@@ -31,7 +31,7 @@ export const jsonSettings = (comments: boolean): SettingsFormat => ({
       written.push({ ...entry, depth, ...(former === undefined ? {} : { former }) });
       const comment = comments ? `/* ${mark} */ ` : "";
       const last = findNodeAtLocation(root, path.slice(0, depth))?.children?.at(-1);
-      // The new property stands below the last one, or beside it.
+      // The new property gets a separate line if the last one has one.
       const [gap = " "] = /\r?\n[ \t]*$/.exec(now.slice(0, last && startOf(now, last))) ?? [];
       const edits = modify(now, path, entry.value, {}).map(({ offset, length, content }) => ({
         offset,
@@ -91,7 +91,7 @@ function startOf(text: string, { offset }: Node): number {
   return isMark && between.indexOf("*/") === between.lastIndexOf("*/") ? comment : offset;
 }
 
-/** True if a mark stands before the value, before its key, or before an object around it. */
+/** True if a mark precedes the value, its key or an object around it. */
 function isMarked(text: string, node: Node): boolean {
   for (let part: Node | undefined = node; part !== undefined; part = part.parent)
     if (startOf(text, part) !== part.offset) return true;

@@ -28,6 +28,7 @@ import {
   SettingsProblem,
   type SettingsFormat,
   type SettingsFormatName,
+  type Written,
   type WrittenEntry,
 } from "./settings.ts";
 
@@ -42,7 +43,7 @@ const settingsFormats: Readonly<Record<SettingsFormatName, SettingsFormat>> = {
 export type Kept = { readonly file: string; readonly notes: readonly string[] };
 
 export type Restored =
-  /** The file holds no entry of ours. */
+  /** The file holds none of our entries. */
   | { readonly outcome: "nothing" }
   /** The file is as before, byte for byte; `gone`: there was none before. */
   | { readonly outcome: "put back"; readonly file: string; readonly gone: boolean }
@@ -75,7 +76,7 @@ export async function keepAgent(
   const file = keeping.file(placeOf(env));
   const texts = Object.entries((await keeping.beside?.(to, output)) ?? {});
   const own = texts.map(([name, text]) => ({ name, text, path: join(dirname(file), name) }));
-  // Earlier entries of ours are undone first, so that the backup is always the user's own file.
+  // Our earlier entries are undone first, so that the backup is the user's file without them.
   restoreAgent(agent, env);
   const entries = keeping.entries(
     to,
@@ -83,9 +84,17 @@ export async function keepAgent(
   );
   const target = existsSync(file) ? realpathSync(file) : file;
   const mark = `${MARK}${undo(agent)}`;
-  const { bytes, written } = changed(file, target, (text) =>
-    settingsFormats[keeping.format].write(text, entries, mark),
-  );
+  let bytes: Uint8Array | undefined;
+  let written: Written;
+  try {
+    bytes = settingsBytes(target);
+    written = changeText(bytes ?? new Uint8Array(), (text) =>
+      settingsFormats[keeping.format].write(text, entries, mark),
+    );
+  } catch (error) {
+    if (!(error instanceof SettingsProblem)) throw error;
+    throw refusal(`${file} ${error.message}. Nothing was changed.`, error);
+  }
   const mode = bytes && statSync(target).mode & 0o777;
   const after = Buffer.from(written.text);
   const folder = journalFolder(agent.name, env);
@@ -117,24 +126,10 @@ export async function keepAgent(
   return { file, notes: [keeping.note?.(to) ?? [], `To undo it: ${undo(agent)}`].flat() };
 }
 
-function changed<Written extends { readonly text: string }>(
-  file: string,
-  target: string,
-  change: (text: string) => Written,
-) {
-  try {
-    const bytes = settingsBytes(target);
-    return { bytes, written: changeText(bytes ?? new Uint8Array(), change) };
-  } catch (error) {
-    if (!(error instanceof SettingsProblem)) throw error;
-    throw refusal(`${file} ${error.message}. Nothing was changed.`, error);
-  }
-}
-
 /** In bytes. People write settings by hand, so a longer file is something else. */
 const LONGEST = 1_000_000;
 
-/** The bytes of a settings file; undefined if there is none. Throws a SettingsProblem. */
+/** The bytes of a settings file; undefined without a file. Throws a SettingsProblem. */
 function settingsBytes(file: string): Uint8Array | undefined {
   try {
     return readBytes(file, { limit: LONGEST });
@@ -297,6 +292,9 @@ function placeOf(env: Environment): Place {
   throw refusal("There is no home directory to keep settings in; set HOME.");
 }
 
+const backupLine = ({ backup }: { readonly backup?: string | undefined }): string[] =>
+  backup === undefined ? [] : [`The file as it was: ${backup}`];
+
 /** The outcome of a restore, in sentences. */
 export function restoredLines(agent: Agent, restored: Restored): string[] {
   switch (restored.outcome) {
@@ -312,13 +310,13 @@ export function restoredLines(agent: Agent, restored: Restored): string[] {
       return [
         `${restored.file} has changed since, so only our entries were taken out.`,
         ...restored.left.map((name) => `\`${name}\` was changed by somebody else and stays.`),
-        ...(restored.backup === undefined ? [] : [`The file as it was: ${restored.backup}`]),
+        ...backupLine(restored),
       ];
     case "by hand":
       return [
         `${restored.file} ${restored.problem}, so our entries could not be taken out.`,
         `Remove them by hand: ${restored.entries.join(", ")}`,
-        ...(restored.backup === undefined ? [] : [`The file as it was: ${restored.backup}`]),
+        ...backupLine(restored),
       ];
     default:
       return restored satisfies never;

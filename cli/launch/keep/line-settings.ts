@@ -1,6 +1,6 @@
 /**
- * Settings in TOML and YAML: our lines stand in blocks between two comments, and a statement of
- * the user's with the same path becomes a comment until the block is taken out.
+ * Settings in TOML and YAML: our lines are blocks between two comments, and the user's statement
+ * with the same path becomes a comment until the block is taken out.
  */
 
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
@@ -18,7 +18,7 @@ import {
 export type Statement = {
   readonly path: readonly string[];
   readonly first: number;
-  /** The line behind the last. */
+  /** The line after the last. */
   readonly end: number;
   /** Undefined for the header of a table, and for a value of a kind that we do not write. */
   readonly value?: unknown;
@@ -31,13 +31,13 @@ type Grammar = {
 };
 
 const END = "# end of what Patchbay wrote";
-/** Precedes each line of the user's that a line of ours replaces. */
+/** Precedes each replaced line of the user. */
 const ASIDE = "# before Patchbay: ";
 
 const startsWith = (path: readonly string[], start: readonly string[]): boolean =>
   start.every((part, index) => path[index] === part);
 
-/** A TOML table goes to the end of the text, since keys behind it would belong to it. */
+/** A TOML table goes to the end of the text, because all keys below it belong to it. */
 const isTable = ({ value }: Entry): boolean => typeof value === "object";
 
 const lineSettings = (grammar: Grammar): SettingsFormat => {
@@ -91,7 +91,7 @@ function insert(lines: string[], at: number, added: readonly string[]): void {
   for (const [index, line] of added.entries()) lines.splice(at + index, 0, line);
 }
 
-/** Lines of ours between two comments, with the line ends of the text. */
+/** Our lines between two comments, with the line ends of the text. */
 function block(text: string, entries: readonly Entry[], grammar: Grammar, mark: string): string[] {
   if (entries.length === 0) return [];
   const lines = [`# ${mark}`, ...entries.flatMap((entry) => grammar.lines(entry)), END];
