@@ -23,7 +23,8 @@ import type { GatewayState } from "./state.ts";
  */
 export class Users {
   count = 0;
-  #waiting: (() => void)[] | undefined;
+  /** Called when the last user has left. */
+  waiting: (() => void)[] | undefined;
 
   /** Adds a user; the returned function removes it, once. */
   enter(): () => void {
@@ -32,20 +33,22 @@ export class Users {
     return () => {
       if (!isIn) return;
       isIn = false;
-      if (--this.count === 0) this.left();
+      this.count--;
+      this.left();
     };
   }
 
   /** Calls `then` when the last user has left, or at once if there is none. */
   whenNone(then: () => void): void {
     if (this.count === 0) then();
-    else (this.#waiting ??= []).push(then);
+    else (this.waiting ??= []).push(then);
   }
 
-  /** The last user has left. */
+  /** A user has left. */
   left(): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
+    if (this.count > 0) return;
+    const { waiting } = this;
+    this.waiting = undefined;
     for (const then of waiting ?? []) then();
   }
 }

@@ -390,7 +390,10 @@ export function withReasoning(
   recalled: Omit<Recalled, "sealOwner">,
 ): Recalled | Promise<Recalled> {
   const { tenant } = request;
-  const turn = withThoughts(state, request, recalled.turn);
+  const { store, modelRoutes } = state;
+  const mayMiss =
+    store !== noStore && modelRoutes.get(recalled.turn.model)?.wantsThoughts !== false;
+  const turn = mayMiss ? withThoughts(state, request, recalled.turn) : recalled.turn;
   return turn instanceof Promise
     ? turn.then((whole) => withOwners(state, tenant, { ...recalled, turn: whole }))
     : withOwners(state, tenant, recalled);

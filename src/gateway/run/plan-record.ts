@@ -1,12 +1,13 @@
 import { listParams } from "../../dialects/shared/params.ts";
 import type { StoredPlan } from "../../history/log.ts";
-import { countVerdicts, type ToolVerdict, type Verdict } from "../../tools/plan/plan.ts";
+import { countVerdicts, type Plan, type ToolVerdict, type Verdict } from "../../tools/plan/plan.ts";
 import { boundDecisions, isLossy, type Action, type Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
+import type { Profile } from "../../turn/profile.ts";
 import type { CallRules, StopMode } from "../../turn/rules.ts";
 import { SHARED_LENGTH, type SharedText } from "../../turn/shared-text.ts";
 import type { Fields } from "../../turn/turn.ts";
-import type { Round } from "./round.ts";
+import type { Upstream } from "../../upstreams/upstream.ts";
 import { leavesOutText } from "./rules.ts";
 
 /** A plan as clients and operators read it. It holds names and reasons, never content. */
@@ -53,10 +54,19 @@ export type RuleReport = {
   readonly reason: string;
 };
 
-type Planned = Omit<Round, "prepared" | "refers">;
+/** The fields of a round that its plan reports; this file imports no round, which imports the state. */
+type Planned = {
+  readonly link: { readonly name: string; readonly upstream: Pick<Upstream, "traits"> };
+  readonly profile: Profile;
+  readonly plan: Plan;
+  readonly straight: boolean;
+  readonly shaped: boolean;
+  readonly readsText: boolean;
+  readonly decisions: readonly Decision[];
+};
 
 /** What is kept of a planned round: all that its report needs, and no content. */
-export type PlanRecord = Pick<Round, "profile" | "straight" | "decisions"> & {
+export type PlanRecord = Pick<Planned, "profile" | "straight" | "decisions"> & {
   /** `upstream/model`. */
   readonly upstream: string;
   readonly tools: readonly ToolVerdict[];

@@ -152,7 +152,7 @@ function storedTurn(run: Run, done: TurnDone): StoredTurn {
   let list: StoredTurn["list"];
   // A client that was sent a part of an answer sends the conversation again.
   const hasEnded = outcome === "completed" || outcome === "incomplete";
-  const text = hasEnded ? run.wholeAnswer() : undefined;
+  const text = hasEnded && run.told !== undefined ? run.wholeAnswer() : undefined;
   if (text !== undefined) {
     const { thread, completion, turn } = run;
     if (thread !== undefined) ({ response, items } = threadRecord(thread, answerId, text));

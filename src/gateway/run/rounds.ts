@@ -17,11 +17,17 @@ import { faultForClient, notRead } from "./client-fault.ts";
 import { Continuation, continuing } from "./continuation.ts";
 import { openDoor, type Door, type DoorOwner } from "./door.ts";
 import { finishRun, keepAnswer } from "./record.ts";
-import { planRound, requireWhole, withoutAnswer, type Round } from "./round.ts";
+import {
+  planRound,
+  requireWhole,
+  roundStages,
+  ruleStages,
+  withoutAnswer,
+  type Round,
+} from "./round.ts";
 import type { Run } from "./run.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import type { Link } from "./select.ts";
-import { roundStages, ruleStages } from "./stages.ts";
 
 type UpstreamEvent = TurnEvent<UpstreamName>;
 type ClientEvent = TurnEvent<ClientName>;

@@ -1,6 +1,5 @@
 /** Restores the reasoning before calls for clients that do not send it back. */
 
-import { noStore } from "../../history/none.ts";
 import type { StoredItem, Weigh } from "../../history/log.ts";
 import type { Stage } from "../../stream/stage.ts";
 import { isOpenTo, keptReasoning } from "../../tools/plan/reasoning.ts";
@@ -55,8 +54,6 @@ export function withThoughts(
   { tenant, weigh }: { readonly tenant: Tenant; readonly weigh: Weigh },
   turn: Turn,
 ): Turn | Promise<Turn> {
-  if (state.store === noStore) return turn;
-  if (state.modelRoutes.get(turn.model)?.wantsThoughts === false) return turn;
   const missing = callsWithout(turn);
   if (missing.length === 0) return turn;
   const [link] = routeFor(state, turn.model).chain;
