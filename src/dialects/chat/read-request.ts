@@ -1,14 +1,14 @@
 /** Reads Chat Completions requests. Each field is checked where it is read; a Fault names the one that is wrong. */
 
 import { append } from "../../turn/append.ts";
+import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import { isSeal } from "../../turn/seal.ts";
-import type { Call, Fields, Item, Message, Part, Reasoning, Turn } from "../../turn/turn.ts";
+import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import { responsesDoor } from "../responses/traits.ts";
-import { filledText, fieldsOf, numberOf } from "../shared/loose.ts";
+import { filledText, fieldsOf, given, numberOf } from "../shared/loose.ts";
 import { readParams } from "../shared/params.ts";
 import {
-  collectRepairs,
   fieldsAt,
   filledTextAt,
   invalid,
@@ -16,32 +16,26 @@ import {
   optionalListAt,
   optionalTextAt,
   readModel,
+  repairInto,
   textAt,
   type Repair,
 } from "../shared/shape.ts";
 import { detailsText, readAnnotation } from "./answer-fields.ts";
-import { declaresFunctions, extraOf, inNamespace, readFormat } from "./request-fields.ts";
+import { declaresFunctions, extraOf, readFormat } from "./request-fields.ts";
 import { readToolChoice, readTools } from "./tools.ts";
 import { chatTraits } from "./traits.ts";
 
-/** What is read here and not by the table of parameters. */
-const own = new Set([
-  "model",
-  "messages",
-  "tools",
-  "tool_choice",
-  "functions",
-  "function_call",
-  "response_format",
-  "stream",
-  "stream_options",
-  "logprobs",
-]);
+/** The fields that are read here. The table of parameters has the others. */
+const own = new Set(
+  "model messages tools tool_choice functions function_call response_format stream stream_options logprobs".split(
+    " ",
+  ),
+);
 
 /** Reads a Chat Completions request as a turn; a Fault names the field that is wrong. */
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
-  const { messages, functions, function_call: oldChoice } = body;
+  const { messages } = body;
   if (messages === undefined && body.input !== undefined)
     throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
   if (!Array.isArray(messages))
@@ -50,23 +44,22 @@ export function readRequest(body: Fields): Turn {
       'must be an array of messages such as {"role":"user","content":"Hi"}',
     );
   if (messages.length === 0) throw invalid("messages", "must hold at least one message");
-  const { stream = false, logprobs = false } = body;
-  const isStream = stream === true || optionalFlagAt(stream, "stream") === true;
-  const hasLogprobs = logprobs !== false && optionalFlagAt(logprobs, "logprobs") === true;
-  const options =
-    body.stream_options == null
-      ? none
-      : fieldsAt(body.stream_options, "stream_options", "an object");
-  const { include_usage: usageWanted, ...otherOptions } = options;
+  const stream = optionalFlagAt(body.stream, "stream") === true;
+  const hasLogprobs = optionalFlagAt(body.logprobs, "logprobs") === true;
+  const { stream_options: options } = body;
+  const { include_usage: usageWanted, ...otherOptions } =
+    options == null ? none : fieldsAt(options, "stream_options", "an object");
   const { params, extra } = readParams(chatTraits, body, own);
-  const repairs = collectRepairs();
-  if (functions != null) repairs.add("functions", OLD_FIELD);
-  if (oldChoice != null) repairs.add("function_call", OLD_FIELD);
-  const { items, places } = readMessages(messages, repairs.add);
+  const repairs: Decision[] = [];
+  const repair = repairInto(repairs);
+  for (const field of ["functions", "function_call"])
+    if (body[field] != null) repair(field, "chat has tools now");
+  const { items, places } = readMessages(messages, repair);
   const idle = idleFields(body);
-  for (const name of idle) repairs.add(name, "it means nothing without tools");
-  const tools = readTools(body.tools, functions);
-  repairs.include(tools.repairs);
+  for (const name of idle) repair(name, "it means nothing without tools");
+  const tools = readTools(body);
+  append(repairs, tools.repairs);
+  const hasChoice = !idle.includes("tool_choice");
   return {
     dialect: "chat",
     traits: chatTraits,
@@ -74,9 +67,9 @@ export function readRequest(body: Fields): Turn {
     items,
     places,
     tools: tools.tools,
-    toolChoice: idle.includes("tool_choice")
-      ? undefined
-      : readToolChoice(body.tool_choice, oldChoice, repairs.add),
+    toolChoice: hasChoice
+      ? readToolChoice(body.tool_choice, body.function_call, repair)
+      : undefined,
     format: body.response_format == null ? undefined : readFormat(body.response_format),
     params: {
       ...(hasLogprobs && { logprobs: 0 }),
@@ -85,36 +78,29 @@ export function readRequest(body: Fields): Turn {
       // The old form has room for one call.
       ...(declaresFunctions(body) && { parallelCalls: false }),
     },
-    stream: isStream,
+    stream,
     usageWanted: optionalFlagAt(usageWanted, "stream_options.include_usage") === true,
     extra: {
       dialect: "chat",
-      // Options mean nothing without a stream, and upstreams refuse them then.
+      // Upstreams refuse options of streams in other requests.
       fields:
-        isStream && Object.keys(otherOptions).length > 0
+        stream && Object.keys(otherOptions).length > 0
           ? { ...extra, stream_options: otherOptions }
           : extra,
     },
-    repairs: repairs.decisions(),
+    repairs,
     body,
   };
 }
 
 const none: Fields = {};
-
-/** A field from before there were tools, which many upstreams never knew. */
-const OLD_FIELD = "chat has tools now";
-
-/** A message from before there were tools. */
-const OLD_MESSAGE = "chat has calls and results of tools now";
-
 const noFields: readonly string[] = [];
 
 /** The fields about tools in a request that declares none: chat refuses each of them, an empty list too. */
 function idleFields(body: Fields): readonly string[] {
   const { tools, functions, tool_choice: choice, parallel_tool_calls: parallel } = body;
-  if (Array.isArray(tools) && tools.length > 0) return noFields;
-  if (Array.isArray(functions) && functions.length > 0) return noFields;
+  for (const list of [tools, functions])
+    if (Array.isArray(list) && list.length > 0) return noFields;
   const idle: string[] = [];
   if (Array.isArray(tools)) idle.push("tools");
   // One that asks for a call is a mistake and refused.
@@ -122,6 +108,9 @@ function idleFields(body: Fields): readonly string[] {
   if (typeof parallel === "boolean") idle.push("parallel_tool_calls");
   return idle;
 }
+
+/** The reason for the repair of a message in the form of old functions. */
+const OLD_MESSAGE = "chat has calls and results of tools now";
 
 /** Reads `messages` as items: one of an assistant may hold reasoning, text and calls. */
 function readMessages(
@@ -197,7 +186,7 @@ const assistantKeys = [
 ];
 const reasoningKeys = [...assistantKeys, "reasoning"];
 
-/** Where a message stands among all, and who hears of what is repaired in it. */
+/** The place of a message in the list, and the receiver of its repairs. */
 type Place = { readonly path: string; readonly at: number; readonly repair: Repair };
 
 function readAssistant(message: Fields, place: Place): Item[] {
@@ -209,10 +198,10 @@ function readAssistant(message: Fields, place: Place): Item[] {
   const items: Item[] = [];
   const { sealed, others } = splitDetails(optionalListAt(details, `${path}.reasoning_details`));
   const words = filledText(thoughts) ?? filledText(reasoning);
-  // The words of thoughts that are sealed stand with their seals.
+  // The text of sealed thoughts is in their entries.
   const thought = readReasoning(sealed.length > 0 ? undefined : words, others);
   if (thought !== undefined) items.push(thought);
-  // Some upstreams refuse calls without the field, so its being there means something.
+  // Some upstreams refuse calls without the field, so an empty one is kept.
   else if (thoughts === "" && message.tool_calls != null)
     items.push({ type: "reasoning", summary: [], content: [""] });
 
@@ -224,18 +213,14 @@ function readAssistant(message: Fields, place: Place): Item[] {
   const parts = readText(message, refusal, place, calls.length > 0);
   const { extra } = extraOf(message, typeof reasoning === "string" ? reasoningKeys : assistantKeys);
   if (parts.length > 0 || calls.length === 0 || extra !== undefined) {
-    const spoken: Message = { type: "message", role: "assistant", parts };
-    items.push({
-      ...spoken,
-      ...(typeof message.name === "string" ? { name: message.name } : none),
-      ...(extra === undefined ? none : { extra }),
-    });
+    const name = typeof message.name === "string" ? message.name : undefined;
+    items.push({ type: "message", role: "assistant", parts, ...given({ name, extra }) });
   }
   append(items, calls);
   return sealed.length === 0 ? items : inPlace(items, sealed);
 }
 
-/** A thought that we sealed, and its place among all that the model said in its answer. */
+/** A thought that the gateway sealed, and its place among the items of the answer. */
 type Sealed = { readonly thought: Reasoning; readonly index: number };
 
 function splitDetails(details: readonly unknown[]): {
@@ -243,37 +228,37 @@ function splitDetails(details: readonly unknown[]): {
   readonly others: readonly unknown[];
 } {
   const sealed: Sealed[] = [];
-  if (details.length === 0) return { sealed, others: details };
-  const others = details.filter((raw) => {
+  const others: unknown[] = [];
+  for (const raw of details) {
     const { text, signature, data, index } = fieldsOf(raw) ?? {};
     const encrypted = isSeal(signature) ? signature : data;
-    if (!isSeal(encrypted)) return true;
+    if (!isSeal(encrypted)) {
+      others.push(raw);
+      continue;
+    }
     const words = filledText(text);
     const summary = words === undefined ? [] : [words];
     const thought: Reasoning = { type: "reasoning", summary, content: [], encrypted };
     sealed.push({ thought, index: numberOf(index) ?? 0 });
-    return false;
-  });
+  }
   return { sealed, others };
 }
 
-/** Thoughts where they were thought: a message has one place for all of them, the model had not. */
+/** Puts sealed thoughts at their places: a message has one field for all of them. */
 function inPlace(items: readonly Item[], sealed: readonly Sealed[]): Item[] {
   const placed: Item[] = [];
   let next = 0;
   for (const { thought, index } of sealed) {
-    while (placed.length < index && next < items.length)
-      append(
-        placed,
-        [items[next++]].filter((item) => item !== undefined),
-      );
+    const end = Math.max(next, next + index - placed.length);
+    append(placed, items.slice(next, end));
+    next = Math.min(end, items.length);
     placed.push(thought);
   }
   append(placed, items.slice(next));
   return placed;
 }
 
-/** Beside calls an empty text means none. */
+/** Reads the content of an assistant. An empty text next to calls means none. */
 function readText(
   { content, annotations }: Fields,
   refusal: string | undefined,
@@ -318,7 +303,7 @@ function readCall(value: unknown, path: string): Call {
     kind,
     name: clientName(filledTextAt(called.name, `${where}.name`)),
     input: optionalTextAt(called[field], `${where}.${field}`) ?? "",
-    ...inNamespace(filledText(called.namespace)),
+    ...given({ namespace: filledText(called.namespace) }),
     ...extraOf(raw, callKeys, kind, ["name", "namespace", field]),
   };
 }
@@ -336,7 +321,7 @@ function readOldCall(value: unknown, path: string, at: number): Call {
   };
 }
 
-/** The old form has no ids; the place in the conversation does not change from turn to turn. */
+/** The id of a call in the old form, which has none: its place does not change from turn to turn. */
 const legacyId = (at: number): string => `call_${at}`;
 
 function readResult(content: unknown, path: string, repair: Repair): Part[] {

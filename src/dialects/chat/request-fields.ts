@@ -1,7 +1,6 @@
-/** Fields of chat requests that are both read and written: the format, unknown fields, namespaces, and the form from before `tools`. */
+/** Fields of chat requests that are both read and written: the format, and unknown fields. */
 
 import type { Extra, Fields, Format } from "../../turn/turn.ts";
-import { isFields } from "../../json/json.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import {
   fieldsAt,
@@ -21,7 +20,7 @@ export function readFormat(raw: unknown): Format {
     case "text":
       return { type: "text" };
     case "json_object": {
-      // Some servers were asked for a schema so before there was a format for it.
+      // Some servers took a schema here before there was a format for it.
       const schema = fieldsOf(format.schema);
       return schema === undefined ? { type: "json" } : { type: "schema", name: "answer", schema };
     }
@@ -61,7 +60,7 @@ export function writeFormat(format: Format): unknown {
 
 type WithExtra = { readonly extra?: Extra };
 
-const nothing: WithExtra = {};
+const noExtra: WithExtra = {};
 
 /**
  * The unknown fields of an object, and those of one object in it. Null is how clients say "not set".
@@ -70,23 +69,21 @@ export function extraOf(
   fields: Fields,
   known: readonly string[],
   inner?: string,
-  innerKnown?: readonly string[],
+  innerKnown: readonly string[] = [],
 ): WithExtra {
   let found = unknownFields(fields, known);
-  if (inner !== undefined && innerKnown !== undefined && isFields(fields[inner])) {
-    const more = unknownFields(fields[inner], innerKnown);
-    if (more !== undefined) found = { ...found, [inner]: more };
+  const more = inner === undefined ? undefined : fieldsOf(fields[inner]);
+  if (inner !== undefined && more !== undefined) {
+    const unknown = unknownFields(more, innerKnown);
+    if (unknown !== undefined) found = { ...found, [inner]: unknown };
   }
-  return found === undefined ? nothing : { extra: { dialect: "chat", fields: found } };
+  return found === undefined ? noExtra : { extra: { dialect: "chat", fields: found } };
 }
 
 function unknownFields(fields: Fields, known: readonly string[]): Fields | undefined {
   let found: [string, unknown][] | undefined;
-  for (const key in fields) {
-    const value = fields[key];
-    if (value !== undefined && value !== null && !known.includes(key))
-      (found ??= []).push([key, value]);
-  }
+  for (const key in fields)
+    if (fields[key] != null && !known.includes(key)) (found ??= []).push([key, fields[key]]);
   return found && Object.fromEntries(found);
 }
 
@@ -94,10 +91,6 @@ function unknownFields(fields: Fields, known: readonly string[]): Fields | undef
 export const ownExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === "chat" ? extra.fields : {};
 
-/** Chat has no namespaces; a client that declared some all the same gets that of a call's tool. */
-export const inNamespace = (namespace: string | undefined): { readonly namespace?: string } =>
-  namespace === undefined ? {} : { namespace };
-
-/** Whether the client declared its tools as `functions`, and expects calls in the form of then. */
+/** True if the client declares `functions` in place of tools, and so expects calls as `function_call`. */
 export const declaresFunctions = ({ tools, functions }: Fields): boolean =>
   Array.isArray(functions) && functions.length > 0 && tools == null;

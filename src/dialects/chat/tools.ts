@@ -11,23 +11,23 @@ import type {
 } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/content.ts";
 import {
-  collectRepairs,
   fieldsAt,
   filledTextAt,
   invalid,
   parametersOf,
+  repairInto,
   type Repair,
 } from "../shared/shape.ts";
-import { fieldsOf, filledText } from "../shared/loose.ts";
+import { fieldsOf, filledText, given } from "../shared/loose.ts";
 import { chooseTool, readOldFunction, readTool, type ToolForm } from "../shared/read-tool.ts";
-import { inNamespace, ownExtra } from "./request-fields.ts";
+import { ownExtra } from "./request-fields.ts";
 
 const forms =
   "must be `auto`, `none`, `required` or an object that names a tool; leave it out for the default";
 
 /**
- * Reads `tool_choice` in every form, and `function_call` as it was before. Null
- * is refused, as the API does: a choice that went missing is not the default.
+ * Reads `tool_choice` in every form, and the old `function_call`. Null is refused, as the API does: a
+ * choice that went missing is not the default.
  */
 export function readToolChoice(
   choice: unknown,
@@ -37,7 +37,7 @@ export function readToolChoice(
   if (choice !== undefined)
     return readForm(choice, "tool_choice", () => repair("tool_choice", "chat says it otherwise"));
   if (legacy === undefined || legacy === null) return undefined;
-  // That it is the old field is repaired as a whole.
+  // The old field is reported once, by the reader of the request.
   if (typeof legacy === "string") return readForm(legacy, "function_call", () => {});
   return { type: "tool", tool: readNamed("function", legacy, "function_call") };
 }
@@ -48,7 +48,7 @@ function readForm(choice: unknown, path: string, repair: () => void): ToolChoice
     case "none":
     case "required":
       return { type: choice };
-    case "any": // Another word for it that clients have learned elsewhere.
+    case "any": // The word of another API.
       repair();
       return { type: "required" };
     default:
@@ -59,24 +59,17 @@ function readForm(choice: unknown, path: string, repair: () => void): ToolChoice
   const isFlat = form.allowed_tools === undefined;
   if (isFlat) repair();
   const at = isFlat ? path : `${path}.allowed_tools`;
-  const allowed = fieldsAt(
-    isFlat ? form : form.allowed_tools,
-    at,
-    "an object with `mode` and `tools`",
-  );
-  const { mode, tools } = allowed;
+  const allowed = isFlat ? form : form.allowed_tools;
+  const { mode, tools } = fieldsAt(allowed, at, "an object with `mode` and `tools`");
   if (mode !== "auto" && mode !== "required")
     throw invalid(`${at}.mode`, "must be `auto` or `required`");
   if (!Array.isArray(tools))
     throw invalid(`${at}.tools`, "must be an array of tools to choose from");
-  return {
-    type: "allowed",
-    mode,
-    tools: tools.map((tool: unknown, index) => {
-      const where = `${at}.tools[${index}]`;
-      return readRef(fieldsAt(tool, where, "an object"), where, repair);
-    }),
-  };
+  const refs = tools.map((tool: unknown, index) => {
+    const where = `${at}.tools[${index}]`;
+    return readRef(fieldsAt(tool, where, "an object"), where, repair);
+  });
+  return { type: "allowed", mode, tools: refs };
 }
 
 function readRef(form: Fields, path: string, repair: () => void): ToolRef {
@@ -85,8 +78,9 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
     throw invalid(`${path}.type`, "must say what kind of tool is meant, such as `function`");
   if (kind !== "function" && kind !== "custom") {
     const [name, server] = [filledText(form.name), filledText(form.server_label)];
-    // One tool of a server is to it what a member is to its namespace.
-    return { kind, name: clientName(name ?? server ?? kind), ...inNamespace(name && server) };
+    // A tool of a server is like a member of a namespace.
+    const namespace = name && server;
+    return { kind, name: clientName(name ?? server ?? kind), ...given({ namespace }) };
   }
   const isFlat = form[kind] === undefined && form.name !== undefined;
   if (isFlat || form.type === undefined) repair();
@@ -94,12 +88,9 @@ function readRef(form: Fields, path: string, repair: () => void): ToolRef {
 }
 
 function readNamed(kind: string, value: unknown, path: string): ToolRef {
-  const { name, namespace } = fieldsAt(value, path, "an object with `name`");
-  return {
-    kind,
-    name: clientName(filledTextAt(name, `${path}.name`)),
-    ...inNamespace(filledText(namespace)),
-  };
+  const named = fieldsAt(value, path, "an object with `name`");
+  const name = clientName(filledTextAt(named.name, `${path}.name`));
+  return { kind, name, ...given({ namespace: filledText(named.namespace) }) };
 }
 
 export function writeToolChoice(choice: ToolChoice<UpstreamName>): unknown {
@@ -128,33 +119,30 @@ const form: ToolForm = {
   otherForm: "chat keeps what a tool is under its type",
 };
 
-/** What a list of tools holds, and what had to be repaired to read it. */
+/** The tools of a list, and the repairs that reading them took. */
 type ReadTools = { readonly tools: readonly Tool[]; readonly repairs: readonly Decision[] };
 
 const none: ReadTools = { tools: [], repairs: [] };
 
-/** Reads `tools`, or `functions` as they were before. Null is "none". */
-export function readTools(tools: unknown, functions: unknown): ReadTools {
-  if (tools !== undefined && tools !== null) return readList(tools, "tools");
-  if (functions !== undefined && functions !== null) return readList(functions, "functions");
-  return none;
-}
-
-function readList(value: unknown, path: keyof typeof lists): ReadTools {
-  if (!Array.isArray(value)) throw invalid(path, `must be an array of ${path}`);
-  return value.length === 0 ? none : lists[path](value);
+/** Reads `tools`, or the old `functions`. Null is "none". */
+export function readTools({ tools, functions }: Fields): ReadTools {
+  const path = tools == null ? "functions" : "tools";
+  const list = tools ?? functions;
+  if (list == null) return none;
+  if (!Array.isArray(list)) throw invalid(path, `must be an array of ${path}`);
+  return list.length === 0 ? none : readLists[path](list);
 }
 
 /** `BodyReader` gives the same array for the same tools. */
-const lists = {
+const readLists = {
   tools: memoizeByIdentity((list: readonly unknown[]): ReadTools => {
-    const { add, decisions } = collectRepairs();
-    const tools = list.map((raw, at) => readTool(raw, `tools[${at}]`, form, add));
-    return { tools, repairs: decisions() };
+    const repairs: Decision[] = [];
+    const repair = repairInto(repairs);
+    return { tools: list.map((raw, at) => readTool(raw, `tools[${at}]`, form, repair)), repairs };
   }),
   functions: memoizeByIdentity((list: readonly unknown[]): ReadTools => ({
     tools: list.map((raw, at) => readOldFunction(raw, `functions[${at}]`, form)),
-    repairs: none.repairs,
+    repairs: [],
   })),
 };
 
@@ -179,7 +167,7 @@ export const writeTools = memoizeByIdentity(
   },
 );
 
-/** A tool in chat's words, or why chat has none. */
+/** A tool as chat declares it, or why chat has none. */
 function writeTool(tool: Tool<UpstreamName>): Fields | string {
   switch (tool.type) {
     case "function": {

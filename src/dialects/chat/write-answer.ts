@@ -2,6 +2,7 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { given } from "../shared/loose.ts";
 import { lossReporter, losePause } from "../shared/losses.ts";
 import {
   mergedPieces,
@@ -10,7 +11,7 @@ import {
   writeHosted,
   writeUsage,
 } from "./answer-fields.ts";
-import { declaresFunctions, inNamespace, ownExtra } from "./request-fields.ts";
+import { declaresFunctions, ownExtra } from "./request-fields.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
@@ -112,7 +113,7 @@ export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "ext
 
 /** Chat has two kinds of call; one of another kind is a function's by that name. */
 const writeCall = ({ id, kind, name, namespace, input, extra }: Call): Fields => {
-  const named = { name, ...inNamespace(namespace) };
+  const named = { name, ...given({ namespace }) };
   return {
     ...ownExtra(extra),
     id,

@@ -18,10 +18,11 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
+import { given } from "../shared/loose.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { writeAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-fields.ts";
-import { declaresFunctions, inNamespace, ownExtra } from "./request-fields.ts";
+import { declaresFunctions, ownExtra } from "./request-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
 
 /** What stands before a text that is written often, and what stands behind it. */
@@ -279,7 +280,7 @@ function callForm(
           index,
           id,
           type,
-          [type]: { name, ...inNamespace(namespace), [key]: "" },
+          [type]: { name, ...given({ namespace }), [key]: "" },
         },
       ],
     },

@@ -14,10 +14,11 @@ import type {
   Turn,
 } from "../../turn/turn.ts";
 import { append } from "../../turn/append.ts";
+import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import type { RequestHeaders } from "../dialect.ts";
 import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
-import { collectRepairs, invalid, readModel, shaped } from "../shared/shape.ts";
+import { repairInto, invalid, readModel, shaped } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
 import { responsesDoor } from "../responses/traits.ts";
 import { readChoice, readTools } from "./tools.ts";
@@ -200,8 +201,8 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
   const { items, places } = readMessages(messages, kindOfTool);
   const system = readSystem(body.system);
   const { choice, parallel } = readChoice(body.tool_choice, kindOfTool);
-  const repairs = collectRepairs();
-  const format = readFormats(body, repairs.add);
+  const repairs: Decision[] = [];
+  const format = readFormats(body, repairInto(repairs));
   const said = headersSaid(headers, body);
   return {
     dialect: "messages",
@@ -220,7 +221,7 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
     stream: stream === true,
     usageWanted: true,
     extra: withHints(extra, body),
-    repairs: repairs.decisions(),
+    repairs,
     body,
     ...(said !== undefined && { headers: said }),
   };

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { append } from "../../turn/append.ts";
+import type { Decision } from "../../turn/decision.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
-import { collectRepairs, invalid, readModel, shaped, type Repair } from "../shared/shape.ts";
+import { repairInto, invalid, readModel, shaped, type Repair } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
 import { chatDoor } from "../chat/traits.ts";
 import { readToolChoice, readTools } from "./tools.ts";
@@ -29,23 +31,24 @@ export const LOGPROBS = "message.output_text.logprobs";
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   const { params, extra } = readParams(responsesTraits, body, own);
-  const repairs = collectRepairs();
-  const items = readItems(body, params, repairs.add);
+  const repairs: Decision[] = [];
+  const repair = repairInto(repairs);
+  const items = readItems(body, params, repair);
   const tools = readTools(body.tools);
-  repairs.include(tools.repairs);
+  append(repairs, tools.repairs);
   return {
     dialect: "responses",
     traits: responsesTraits,
     model,
     items,
     tools: tools.tools,
-    toolChoice: readToolChoice(body.tool_choice, repairs.add),
-    format: readFormat(shaped(group, body.text, "text")?.format, repairs.add),
+    toolChoice: readToolChoice(body.tool_choice, repair),
+    format: readFormat(shaped(group, body.text, "text")?.format, repair),
     params: withLogprobs(params),
     stream: shaped(flag, body.stream, "stream") ?? false,
     usageWanted: true,
     extra: { dialect: "responses", fields: extra },
-    repairs: repairs.decisions(),
+    repairs,
     body,
   };
 }

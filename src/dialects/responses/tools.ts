@@ -4,7 +4,7 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { type AnyName, clientName, type UpstreamName } from "../../turn/names.ts";
 import type { SharedText } from "../../turn/shared-text.ts";
 import type { Callable, Extra, Fields, Tool, ToolChoice, ToolRef } from "../../turn/turn.ts";
-import { collectRepairs, invalid, parametersOf, shaped, type Repair } from "../shared/shape.ts";
+import { repairInto, invalid, parametersOf, shaped, type Repair } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
 import { chooseTool, flatFormat, readTool, type ToolForm } from "../shared/read-tool.ts";
 import { ownExtra, type Report, silently } from "./fields.ts";
@@ -109,11 +109,12 @@ export const readTools = (raw: unknown): ReadTools =>
 
 /** The body reader gives the same array for the same text. */
 const readList = memoizeByIdentity((raw: object): ReadTools => {
-  const { add, decisions } = collectRepairs();
+  const repairs: Decision[] = [];
+  const repair = repairInto(repairs);
   const tools = shaped(list, raw, "tools").map((entry, at) =>
-    readTool(entry, `tools[${at}]`, toolForm, add),
+    readTool(entry, `tools[${at}]`, toolForm, repair),
   );
-  return { tools, repairs: decisions() };
+  return { tools, repairs };
 });
 
 /** How a declaration differs by whom it is for. */

@@ -15,28 +15,29 @@ import type {
   ToolDeclarations,
   ToolRef,
 } from "../../turn/turn.ts";
-import { NO_OBJECT, invalid, jsonSchema, shaped, type Repair, withoutRepair } from "./shape.ts";
+import { NO_OBJECT, invalid, jsonSchema, shaped, type Repair } from "./shape.ts";
 import { filledText, given } from "./loose.ts";
 
-/** The choice of one entry; of a namespace, which is never called itself, one of its tools has to be called. */
+/** Chooses one entry. A namespace is never called itself, so it means any of its tools. */
 export const chooseTool = (tool: ToolRef): ToolChoice =>
   tool.kind === "namespace"
     ? { type: "allowed", mode: "required", tools: [tool] }
     : { type: "tool", tool };
 
 /**
- * How a dialect declares tools. Chat keeps the fields of a function or a custom
- * tool in an object named after its type, the Responses API beside it. Clients
- * mix the two up, so both are read everywhere.
+ * The form in which a dialect declares tools. Chat keeps the fields of a function or a custom tool in
+ * an object named after its type, the Responses API beside it. Clients mix the two up, so both are
+ * read everywhere.
  */
 export type ToolForm = {
   readonly dialect: DialectName;
   readonly nested: boolean;
-  /** Why a tool in the other form is not forwarded as it came. */
+  /** The reason why a tool in the other form is not forwarded as it came. */
   readonly otherForm: string;
 };
 
-type Reading = { readonly form: ToolForm; readonly repair: Repair };
+/** Without `repair`, tools may be in any form, and those that cannot be read are skipped. */
+type Reading = { readonly form: ToolForm; readonly repair?: Repair };
 
 const text = z.string().nullish();
 const name = z.string().min(1);
@@ -63,45 +64,31 @@ const mcpSchema = z.looseObject({ server_label: name });
 export function readTool(raw: unknown, path: string, form: ToolForm, repair: Repair): Tool {
   const tool = shaped(toolSchema, raw, path);
   if (tool.type !== "namespace") return readCallable(tool, path, { form, repair });
-  // Chat has no namespaces and so no form that one of them could be held to.
-  return form.nested
-    ? readNamespace(tool, path, anyForm(form), readable)
-    : readNamespace(tool, path, { form, repair }, readAll);
+  // Chat has no namespaces, so it has no form for them.
+  return readNamespace(tool, path, form.nested ? { form } : { form, repair });
 }
 
 /**
- * Reads the tools that an item of the conversation declares, in any form. One
- * that cannot be read costs the client that tool only: refused, it would make
- * the whole conversation unusable.
+ * Reads the tools that an item of the conversation declares, in any form. A tool that cannot be read
+ * is skipped: to refuse it would make the whole conversation unusable.
  */
-export function readItemTools(
+export const readItemTools = (
   list: readonly unknown[],
   path: string,
   form: ToolForm,
-): ToolDeclarations {
-  const reading = anyForm(form);
-  return readable(list, (raw, at) => {
+): ToolDeclarations =>
+  readList(list, { form }, (raw, at) => {
     const where = `${path}[${at}]`;
     const tool = shaped(toolSchema, raw, where);
     return tool.type === "namespace"
-      ? readNamespace(tool, where, reading, readable)
-      : readCallable(tool, where, reading);
+      ? readNamespace(tool, where, { form })
+      : readCallable(tool, where, { form });
   });
-}
 
-const anyForm = (form: ToolForm): Reading => ({ form, repair: withoutRepair });
-
-type ReadEntry<T> = (raw: unknown, at: number) => T;
-
-function readNamespace(
-  raw: Fields,
-  path: string,
-  reading: Reading,
-  readList: (list: readonly unknown[], read: ReadEntry<Callable>) => ToolDeclarations<Callable>,
-): NamespaceTool {
+function readNamespace(raw: Fields, path: string, reading: Reading): NamespaceTool {
   const read = shaped(namespaceSchema, raw, path);
   const { type: _, name: called, description, tools, ...rest } = read;
-  const members = readList(tools ?? [], (member, at) =>
+  const members = readList(tools ?? [], reading, (member, at) =>
     readMember(member, `${path}.tools[${at}]`, reading),
   );
   return {
@@ -113,19 +100,19 @@ function readNamespace(
   };
 }
 
-const readAll = <T>(list: readonly unknown[], read: ReadEntry<T>): ToolDeclarations<T> => ({
-  tools: list.map(read),
-});
-
-/** The entries of a list that can be read, and the places of those that cannot. */
-function readable<T>(list: readonly unknown[], read: ReadEntry<T>): ToolDeclarations<T> {
+/** Reads the entries of a list, and notes the places of those that are skipped. */
+function readList<T>(
+  list: readonly unknown[],
+  { repair }: Reading,
+  read: (raw: unknown, at: number) => T,
+): ToolDeclarations<T> {
   const tools: T[] = [];
   const unreadable: number[] = [];
   for (const [at, raw] of list.entries())
     try {
       tools.push(read(raw, at));
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
+      if (repair !== undefined || !(error instanceof Fault)) throw error;
       unreadable.push(at);
     }
   return unreadable.length === 0 ? { tools } : { tools, unreadable };
@@ -145,7 +132,7 @@ function readCallable(raw: z.infer<typeof toolSchema>, path: string, reading: Re
       throw invalid(`${path}.type`, 'must say what kind of tool it is, such as "function"');
     case "function":
     case "custom": {
-      if (raw.type == null || isFields(raw[type]) !== form.nested) repair(path, form.otherForm);
+      if (raw.type == null || isFields(raw[type]) !== form.nested) repair?.(path, form.otherForm);
       return type === "function"
         ? readFunction(raw, path, reading)
         : readCustom(raw, path, reading);
@@ -161,7 +148,7 @@ function readCallable(raw: z.infer<typeof toolSchema>, path: string, reading: Re
   }
 }
 
-/** A tool of the provider's goes by its kind; a server by its label, since there may be several. */
+/** The name of a provider's tool is its kind. A server has its label, since there may be several. */
 function builtinName(type: string, raw: Fields, path: string, { nested }: ToolForm): string {
   if (nested) return filledText(raw.name) ?? filledText(raw.server_label) ?? type;
   return type === "mcp" ? shaped(mcpSchema, raw, path).server_label : type;
@@ -170,7 +157,7 @@ function builtinName(type: string, raw: Fields, path: string, { nested }: ToolFo
 function readFunction(raw: Fields, path: string, { form, repair }: Reading): FunctionTool {
   const { fields, where, outer } = declarationOf(raw, "function", path, form);
   const read = readOldFunction(fields, where, form);
-  if (typeof read.schema === "boolean") repair(`${where}.parameters`, NO_OBJECT);
+  if (typeof read.schema === "boolean") repair?.(`${where}.parameters`, NO_OBJECT);
   if (outer === undefined) return read;
   return {
     ...read,
@@ -180,7 +167,7 @@ function readFunction(raw: Fields, path: string, { form, repair }: Reading): Fun
   };
 }
 
-/** Reads a function as chat had them before there were tools: only what is now nested. */
+/** Reads a function of the old `functions` list: the object that a tool now nests. */
 export function readOldFunction(raw: unknown, path: string, form: ToolForm): FunctionTool {
   const read = shaped(functionSchema, raw, path);
   const { name: called, description, parameters, strict, ...rest } = read;
@@ -206,7 +193,7 @@ function readCustom(raw: Fields, path: string, { form }: Reading): CustomTool {
     : { ...read, ...extraOf(withOuter("custom", read, outer, form), form) };
 }
 
-/** The declaration itself, where it stands, and what stands beside it if it is nested. */
+/** The declaration, its path, and the fields beside it if it is nested. */
 function declarationOf(
   raw: Fields,
   type: string,
@@ -220,7 +207,7 @@ function declarationOf(
     : { fields: outer, where: path };
 }
 
-/** What is not known of a nested declaration and of what stands beside it, in the form of its dialect. */
+/** The unknown fields of a nested declaration and of those beside it, in the form of its dialect. */
 function withOuter(
   type: string,
   { extra }: FunctionTool | CustomTool,

@@ -5,10 +5,10 @@ import { pathOf, pathText } from "../../diagnostics/problem.ts";
 import { hasShortKeys, isFields, isWithin } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
-/** Providers take a few tens. Whoever walks a schema does so on the stack, and that has an end. */
+/** Schemas are walked recursively, so their depth is limited by the stack. Providers take a few tens. */
 const DEEPEST = 512;
 
-/** Nobody names a property at such length; an expression under `patternProperties` may be long. */
+/** The longest key of a schema. Names of properties are short, patterns under `patternProperties` may be long. */
 const LONGEST_KEY = 8192;
 
 /** A JSON Schema as a client sends it. */
@@ -36,8 +36,8 @@ export function parametersOf(schema: JsonSchema | undefined): Fields | undefined
 type Issue = z.core.$ZodIssue;
 
 /**
- * Reads what stands at a path of a request, the body itself at "". The Fault
- * names the field and what belongs there, in the schema's words if it has any.
+ * Reads the value at a path of a request, the body itself at "". The Fault names the field and the
+ * expected type, in the schema's words if it has any.
  */
 export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
   const read = schema.safeParse(value);
@@ -76,19 +76,19 @@ export const optionalFlagAt = (value: unknown, path: string): boolean | undefine
     : shaped(flag, value, path);
 
 export const optionalListAt = (value: unknown, path: string): readonly unknown[] =>
-  value === undefined || value === null ? none : shaped(list, value, path);
+  value === undefined || value === null ? [] : shaped(list, value, path);
 
-/** `what`: what belongs there, after "must be". */
+/** `what` completes the sentence "must be ...". */
 export function fieldsAt(value: unknown, path: string, what: string): Fields {
   if (isFields(value)) return value;
   throw invalid(path, `must be ${what}`);
 }
 
-/** `what` goes on from the name of the field: "must be ...". */
+/** `what` completes the sentence that begins with the name of the field: "must be ...". */
 export const invalid = (path: string, what: string): Fault =>
   new Fault("request.invalid", `\`${path}\` ${what}.`, { param: path });
 
-/** Of a value that fits none of several shapes, the shape it came closest to tells most. */
+/** Finds the issue of the shape that a value came closest to, if it fits none of several. */
 function deepest(issue: Issue): { issue: Issue; at: PropertyKey[] } {
   if (issue.code !== "invalid_union") return { issue, at: issue.path };
   let found = { issue, at: issue.path };
@@ -135,7 +135,7 @@ const reach = (value: unknown, at: readonly PropertyKey[]): unknown =>
     value,
   );
 
-/** It goes into headers and logs, where a book does not belong. */
+/** The name goes into headers and logs. */
 const LONGEST = 512;
 
 /** The model that a request names. */
@@ -151,33 +151,14 @@ export function readModel(model: unknown): string {
   return model;
 }
 
-/** Records that a reader understood something though its dialect says it otherwise. */
+/** Records that a reader understood a form that its dialect does not have. */
 export type Repair = (path: string, reason: string) => void;
 
-export type Repairs = {
-  readonly add: Repair;
-  /** Takes over those of a part that was read on its own. */
-  include(decisions: readonly Decision[]): void;
-  readonly decisions: () => readonly Decision[];
-};
-
-const none: readonly never[] = [];
-
-/** Collects the repairs of one request; several of one path for one reason count once. */
-export function collectRepairs(): Repairs {
-  let found: Decision[] | undefined;
-  return {
-    add(path, reason) {
-      const last = found?.at(-1);
-      if (last?.path === path && last.reason === reason) return;
-      (found ??= []).push({ path, action: "repaired", reason });
-    },
-    include(decisions) {
-      if (decisions.length > 0) found = [...(found ?? none), ...decisions];
-    },
-    decisions: () => found ?? none,
+/** Adds repairs to a list; several of one path for one reason count once. */
+export const repairInto =
+  (found: Decision[]): Repair =>
+  (path, reason) => {
+    const last = found.at(-1);
+    if (last?.path !== path || last.reason !== reason)
+      found.push({ path, action: "repaired", reason });
   };
-}
-
-/** For what is read in any form: nothing has to be repaired there. */
-export const withoutRepair: Repair = () => {};
