@@ -6,69 +6,7 @@ import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
-/** A script, whose format is in `docs/scripted.md`. */
-export type Script = {
-  readonly models: readonly string[];
-  readonly sequence: "conversation" | "requests";
-  readonly turns: readonly ScriptTurn[];
-};
-
-export type ScriptTurn = {
-  readonly when?: When | undefined;
-  readonly steps: readonly Step[];
-};
-
-/** Conditions, all of which must hold. */
-type When = {
-  readonly user?: RegExp | undefined;
-  readonly result?: RegExp | undefined;
-  readonly model?: RegExp | undefined;
-  readonly position?: number | undefined;
-};
-
-export type Step = { readonly choice?: number | undefined } & (
-  | { readonly type: "text" | "refusal"; readonly pieces: readonly string[] }
-  | {
-      readonly type: "reasoning";
-      readonly pieces: readonly string[];
-      readonly of: "content" | "summary";
-    }
-  | { readonly type: "calls"; readonly calls: readonly ScriptCall[] }
-  | { readonly type: "usage"; readonly usage: Usage }
-  | { readonly type: "delay"; readonly ms: number }
-  | { readonly type: "raw"; readonly dialect: string; readonly input: RawInput }
-  | { readonly type: "error"; readonly error: ScriptError }
-  | { readonly type: "stop"; readonly stop: StopReason }
-  | { readonly type: "cut" }
-  | { readonly type: "hang" }
-);
-
-export type ScriptCall = {
-  readonly name: string;
-  readonly kind: string;
-  readonly id?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly pieces: readonly string[];
-};
-
-export type ScriptError = {
-  readonly status?: number | undefined;
-  readonly code?: string | undefined;
-  readonly message: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** In place of one with the code and the message. */
-  readonly body?: string | undefined;
-};
-
-type RawFrame = { readonly data: string; readonly name?: string | undefined };
-
-/** What an upstream sends: frames, the bytes of an event stream, or a body that is no stream. */
-export type RawInput =
-  | { readonly form: "frames"; readonly frames: readonly RawFrame[] }
-  | { readonly form: "sse"; readonly chunks: readonly Uint8Array[] }
-  | { readonly form: "body"; readonly text: string };
-
-/** One thing wrong with a script. The line is known where the script came as text. */
+/** A problem of a script; with a line if the script is text. */
 export type ScriptProblem = Problem & { readonly line?: number | undefined };
 
 export type CheckedScript =
@@ -95,13 +33,12 @@ const call = callGroup
   .refine((one) => one.arguments === undefined || one.input === undefined, {
     error: "has both `arguments` and `input`; a function takes the first, a custom tool the other",
   })
-  .transform((one): ScriptCall => {
-    const { name, id, namespace } = one;
-    const given = one.input ?? one.arguments ?? {};
-    const text = typeof given === "string" ? given : JSON.stringify(given);
-    const kind = one.kind ?? (one.input === undefined ? "function" : "custom");
-    return { name, kind, id, namespace, pieces: split(text, one.chunks) };
-  });
+  .transform(({ arguments: given = {}, input, kind, chunks, ...call }) => ({
+    ...call,
+    kind: kind ?? (input === undefined ? "function" : "custom"),
+    pieces: split(jsonText(input ?? given), chunks),
+  }));
+export type ScriptCall = z.infer<typeof call>;
 
 const usageGroup = z.strictObject({
   input: count,
@@ -119,7 +56,7 @@ const usage = usageGroup.transform(({ cache_write, ...given }): Usage => ({
 const textOrGroup = z.union([z.string(), z.record(z.string(), z.unknown())], {
   error: "must be text, or a group that is sent as JSON",
 });
-const jsonText = (value: string | Fields): string =>
+export const jsonText = (value: string | Fields): string =>
   typeof value === "string" ? value : JSON.stringify(value);
 
 const errorGroup = z.strictObject({
@@ -131,13 +68,10 @@ const errorGroup = z.strictObject({
   body: textOrGroup.optional(),
 });
 const error = z.union([
-  z.string().transform((message): ScriptError => ({ message, headers: {} })),
-  errorGroup.transform(({ retry_after: wait, headers, body, ...given }): ScriptError => ({
-    ...given,
-    headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
-    body: body === undefined ? undefined : jsonText(body),
-  })),
+  z.string().transform((message) => errorGroup.parse({ message })),
+  errorGroup,
 ]);
+export type ScriptError = z.infer<typeof error>;
 
 const rawGroup = z.strictObject({
   dialect: z.string().min(1),
@@ -152,26 +86,13 @@ const raw = rawGroup
   })
   .refine(({ sse, bytes }) => isGiven(sse) || !isGiven(bytes), {
     error: "has `bytes`, which only `sse` is cut into",
-  })
-  .transform(({ dialect, frames = [], sse, bytes, body }) => {
-    if (body !== undefined)
-      return { dialect, input: { form: "body", text: jsonText(body) } as const };
-    if (sse === undefined)
-      return { dialect, input: { form: "frames", frames: frames.map(rawFrame) } as const };
-    return {
-      dialect,
-      input: { form: "sse", chunks: chunksOf(new TextEncoder().encode(sse), bytes) } as const,
-    };
   });
+/** An upstream's frames, bytes of an event stream, or body that is no stream. */
+export type RawStep = z.infer<typeof raw>;
 
 function isGiven(value: unknown): boolean {
   return value !== undefined;
 }
-
-const chunksOf = (bytes: Uint8Array, size = bytes.length): readonly Uint8Array[] =>
-  Array.from({ length: Math.ceil(bytes.length / Math.max(1, size)) }, (_, at) =>
-    bytes.subarray(at * size, (at + 1) * size),
-  );
 
 const stops: Readonly<Record<string, StopReason>> = {
   end: "end",
@@ -185,14 +106,23 @@ const stops: Readonly<Record<string, StopReason>> = {
 };
 const only = z.literal(true, { error: "takes no value but `true`" });
 
+/** A step that is written in pieces. */
+const inPieces = <Type extends string>(
+  type: Type,
+  text: z.infer<typeof textPieces>,
+  { chunks, choice }: { chunks?: number | undefined; choice?: number | undefined },
+) => ({ type, pieces: typeof text === "string" ? split(text, chunks) : text, choice });
+const callsOf = (calls: readonly ScriptCall[], choice: number | undefined) =>
+  ({ type: "calls", calls, choice }) as const;
+
 /** The steps by the key that names them. */
-const steps: Readonly<Record<string, z.ZodType<Step>>> = {
+const steps = {
   text: z
     .strictObject({ text: textPieces, chunks, choice })
-    .transform((s) => ({ type: "text", pieces: pieces(s.text, s.chunks), choice: s.choice })),
+    .transform((s) => inPieces("text", s.text, s)),
   refusal: z
     .strictObject({ refusal: textPieces, chunks, choice })
-    .transform((s) => ({ type: "refusal", pieces: pieces(s.refusal, s.chunks), choice: s.choice })),
+    .transform((s) => inPieces("refusal", s.refusal, s)),
   reasoning: z
     .strictObject({
       reasoning: textPieces,
@@ -200,36 +130,32 @@ const steps: Readonly<Record<string, z.ZodType<Step>>> = {
       chunks,
       choice,
     })
-    .transform((s) => ({
-      type: "reasoning",
-      pieces: pieces(s.reasoning, s.chunks),
-      of: s.of,
-      choice: s.choice,
-    })),
-  call: z
-    .strictObject({ call, choice })
-    .transform((s) => ({ type: "calls", calls: [s.call], choice: s.choice })),
+    .transform((s) => ({ ...inPieces("reasoning", s.reasoning, s), of: s.of })),
+  call: z.strictObject({ call, choice }).transform((s) => callsOf([s.call], s.choice)),
   calls: z
     .strictObject({ calls: z.array(call).min(1), choice })
-    .transform((s) => ({ type: "calls", calls: s.calls, choice: s.choice })),
-  usage: z.strictObject({ usage }).transform((s) => ({ type: "usage", usage: s.usage })),
-  delay: z.strictObject({ delay: count }).transform((s) => ({ type: "delay", ms: s.delay })),
-  raw: z.strictObject({ raw }).transform((s) => ({ type: "raw", ...s.raw })),
-  error: z.strictObject({ error }).transform((s) => ({ type: "error", error: s.error })),
+    .transform((s) => callsOf(s.calls, s.choice)),
+  usage: z.strictObject({ usage }).transform((s) => ({ type: "usage" as const, ...s })),
+  delay: z
+    .strictObject({ delay: count })
+    .transform((s) => ({ type: "delay" as const, ms: s.delay })),
+  raw: z.strictObject({ raw }).transform((s) => ({ type: "raw" as const, ...s })),
+  error: z.strictObject({ error }).transform((s) => ({ type: "error" as const, ...s })),
   stop: z
     .strictObject({ stop: z.enum(Object.keys(stops) as [string, ...string[]]), choice })
-    .transform((s) => ({ type: "stop", stop: stops[s.stop] ?? "end", choice: s.choice })),
-  cut: z.strictObject({ cut: only }).transform(() => ({ type: "cut" })),
-  hang: z.strictObject({ hang: only }).transform(() => ({ type: "hang" })),
+    .transform((s) => ({ type: "stop" as const, stop: stops[s.stop] ?? "end", choice: s.choice })),
+  cut: z.strictObject({ cut: only }).transform(() => ({ type: "cut" as const })),
+  hang: z.strictObject({ hang: only }).transform(() => ({ type: "hang" as const })),
 };
+export type Step = z.infer<(typeof steps)[keyof typeof steps]>;
 
 /** The key selects the schema: the errors of a union would only say that no member matches. */
 const step = z.unknown().transform((value, context): Step => {
   const group = typeof value === "string" ? { text: value } : value;
   const keys = typeof group === "object" && group !== null ? Object.keys(group) : [];
-  const kind = keys.find((key) => Object.hasOwn(steps, key));
-  const read =
-    kind === undefined ? undefined : steps[kind]?.safeParse(group, { reportInput: true });
+  const known: Readonly<Record<string, z.ZodType<Step>>> = steps;
+  const schema = keys.map((key) => ownOf(known, key)).find((one) => one !== undefined);
+  const read = schema?.safeParse(group, { reportInput: true });
   if (read?.success === true) return read.data;
   // `addIssue` would replace the input of a missing key by the whole step.
   for (const issue of read?.error.issues ?? [])
@@ -263,6 +189,7 @@ const when = z.strictObject({
 });
 
 const turnGroup = z.strictObject({ when: when.optional(), steps: z.array(step) });
+export type ScriptTurn = z.infer<typeof turnGroup>;
 const turn = z
   .union([z.array(z.unknown()).transform((all) => ({ steps: all })), z.looseObject({})], {
     error: "must be a list of steps, or `when` and `steps`",
@@ -274,6 +201,8 @@ const scriptGroup = z.strictObject({
   sequence: z.enum(["conversation", "requests"]).default("conversation"),
   turns: z.array(turn).min(1),
 });
+/** A script, whose format is in `docs/scripted.md`. */
+export type Script = z.infer<typeof scriptGroup>;
 const script = z
   .union([z.array(z.unknown()).transform((all) => ({ turns: all })), z.looseObject({})], {
     error: "must be a list of turns, or `turns` and what goes with them",
@@ -321,7 +250,7 @@ export function checkScript(source: unknown): CheckedScript {
 const ENDLESS =
   "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
 
-/** The value of a document; undefined where aliases make it endless. */
+/** The value of a document; undefined if aliases make it endless. */
 function valueOf(document: Document): unknown {
   try {
     const value: unknown = document.toJS() ?? null;
@@ -366,20 +295,11 @@ function offsetOf(document: Document, path: Path): number | undefined {
     } else if (isSeq(node) && typeof key === "number") {
       node = node.items[key];
       offset = (node as { range?: [number] } | undefined)?.range?.[0] ?? offset;
-      // A list may stand for its group; then the group's key is only in the path.
+      // A list can replace its group; then only the path has the group's key.
     } else if (!isSeq(node)) break;
   }
   return offset;
 }
-
-function rawFrame(frame: string | Fields): RawFrame {
-  if (typeof frame === "string") return { data: frame };
-  const { type } = frame;
-  return { data: JSON.stringify(frame), name: typeof type === "string" ? type : undefined };
-}
-
-const pieces = (text: string | readonly string[], most: number | undefined): readonly string[] =>
-  typeof text === "string" ? split(text, most) : text;
 
 /** Splits text evenly, between characters. */
 export function split(text: string, most = 1): readonly string[] {

@@ -108,6 +108,7 @@ describe("the example in the documentation", () => {
     await settled();
     expect(told.events.map((event) => event.type)).toEqual(["turn-start"]);
     clock.move(200);
+    await settled();
     const second = fold(runStage(new StreamNormalizer<UpstreamName>(), told.events));
     expect(textOf(second)).toBe("Paris is sunny, London is not.");
     expect(second.usage).toEqual({ input: 120, output: 9, total: 129 });
@@ -316,6 +317,7 @@ describe("steps", () => {
         fold(runStage(new StreamNormalizer<UpstreamName>(), events));
       expect([textOf(answered()), answered().fault?.code]).toEqual(["Grüße 😀", "upstream.cut"]);
       clock.move(50);
+      await settled();
       expect([answered().choices[0]?.stop, answered().fault]).toEqual(["end", undefined]);
     },
   );

@@ -1,8 +1,9 @@
 import type { EventReader } from "../../dialects/dialect.ts";
 import { type DialectRegistry, standIns } from "../../dialects/registry.ts";
+import { filledText } from "../../dialects/shared/loose.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import { scripted } from "../../profiles/scripted.ts";
-import type { Source } from "../../stream/flow.ts";
+import { type Source, sourceOf } from "../../stream/flow.ts";
 import { SseReader } from "../../stream/sse.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
 import type { StopReason, TurnEvent } from "../../turn/event.ts";
@@ -15,9 +16,9 @@ import { countTokens, inputTokens } from "../tokens.ts";
 import { joinText, lastUserText, modelTurns } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
 import {
+  jsonText,
   readScript,
-  type RawInput,
-  type Script,
+  type RawStep,
   type ScriptCall,
   type ScriptError,
   type ScriptTurn,
@@ -37,7 +38,7 @@ export type ScriptedOptions = {
   readonly clock: Clock;
 };
 
-/** A request as the upstream got it. */
+/** A request as the upstream received it. */
 type ScriptedRequest = {
   readonly turn: Turn<UpstreamName>;
   readonly model: string;
@@ -67,8 +68,8 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
         asked++;
         requests.push({ turn, model, requestId });
         if (requests.length > MAX_REQUESTS) requests.shift();
-        const found = chooseTurn(script, turn, { model, position });
-        return play(new ScriptedAnswer(options, { turn, model, position }).actions(found), clock);
+        const given: Asked = { turn, model, position };
+        return play(new ScriptedAnswer(options, given).actions(chooseTurn(given)), clock);
       },
     }),
     models: async () => script.models,
@@ -76,22 +77,18 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
     requests: () => requests,
   };
 
-  /** The first turn whose conditions hold; else the one at this position. */
-  function chooseTurn(
-    { turns }: Script,
-    turn: Turn<UpstreamName>,
-    { model, position }: { model: string; position: number },
-  ): ScriptTurn {
+  /** The first turn whose conditions hold; else the turn at this position of the sequence. */
+  function chooseTurn({ turn, model, position }: Asked): ScriptTurn {
     const last = turn.items.at(-1);
     const result = last?.type === "result" ? joinText(last.parts) : undefined;
     const user = lastUserText(turn);
-    const inSequence = turns.filter(({ when }) => when === undefined);
-    const matching = turns.find(
+    const inSequence = script.turns.filter(({ when }) => when === undefined);
+    const matching = script.turns.find(
       ({ when }) =>
         when !== undefined &&
         (when.user?.test(user) ?? true) &&
         (when.model?.test(model) ?? true) &&
-        (when.position === undefined || when.position === position) &&
+        (when.position ?? position) === position &&
         (when.result === undefined || (result !== undefined && when.result.test(result))),
     );
     const found = matching ?? inSequence[position];
@@ -104,55 +101,41 @@ export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
 /** The next step of a scripted upstream. */
 type Action = Event | { readonly type: "delay"; readonly ms: number } | { readonly type: "hang" };
 
-/** A source of the actions' events, with their delays. */
-function play(actions: Iterable<Action>, clock: Clock): Source<Event> {
-  return (sink) => {
-    const rest = actions[Symbol.iterator]();
-    let state: "running" | "paused" | "over" = "running";
-    let waiting = false;
+/** A source of the actions' events, which a delay pauses. */
+const play =
+  (actions: Iterable<Action>, clock: Clock): Source<Event> =>
+  (sink) => {
+    const holds = { pause: false, delay: false };
+    const hold = (by: keyof typeof holds, isHeld: boolean): void => {
+      holds[by] = isHeld;
+      if (holds.pause || holds.delay) flow.pause();
+      else flow.resume();
+    };
     let cancelTimer = (): void => {};
-
-    const run = (): void => {
-      while (state === "running" && !waiting) {
-        const { done, value: action } = rest.next();
-        if (done === true) {
-          state = "over";
-          sink.flush();
-          sink.end();
-        } else if (action.type === "delay" || action.type === "hang") {
-          waiting = true;
-          sink.flush();
-          if (action.type === "delay") cancelTimer = clock.at(clock.now() + action.ms, wake);
-        } else {
-          sink.each(action);
-          sink.flush();
-        }
-      }
-    };
-    const wake = (): void => {
-      waiting = false;
-      run();
-    };
-    queueMicrotask(run);
-    return {
-      pause: () => void (state === "running" && (state = "paused")),
-      resume() {
-        if (state !== "paused") return;
-        state = "running";
-        queueMicrotask(run);
+    const flow = sourceOf(actions)({
+      each(action) {
+        if (action.type !== "delay" && action.type !== "hang") return sink.each(action);
+        hold("delay", true);
+        if (action.type === "hang") return;
+        cancelTimer = clock.at(clock.now() + action.ms, () => hold("delay", false));
       },
+      flush: () => sink.flush(),
+      end: () => sink.end(),
+    });
+    return {
+      pause: () => hold("pause", true),
+      resume: () => hold("pause", false),
       stop() {
-        state = "over";
         cancelTimer();
+        flow.stop();
       },
     };
   };
-}
 
 type Asked = {
   readonly turn: Turn<UpstreamName>;
   readonly model: string;
-  /** How many answers the conversation has before this one. */
+  /** Number of earlier answers in the conversation. */
   readonly position: number;
 };
 
@@ -214,8 +197,9 @@ class ScriptedAnswer {
     }
   }
 
-  *#step(step: Exclude<Step, { type: "cut" }>): Generator<Action, void, undefined> {
-    const choices = this.#choices.filter((one) => (step.choice ?? one) === one);
+  *#step(step: Exclude<Step, { type: "cut" }>): Generator<Action, void> {
+    const { choice } = step as { readonly choice?: number | undefined };
+    const choices = this.#choices.filter((one) => (choice ?? one) === one);
     switch (step.type) {
       case "text":
       case "refusal":
@@ -235,10 +219,10 @@ class ScriptedAnswer {
         return;
       case "usage":
         this.#hasUsage = true;
-        yield { type: "usage", usage: step.usage };
+        yield step;
         return;
       case "raw":
-        yield* this.#raw(step.dialect, step.input);
+        yield* this.#raw(step.raw);
         return;
       case "delay":
       case "hang":
@@ -266,7 +250,7 @@ class ScriptedAnswer {
   }
 
   /** Reads a raw step as its dialect reads from the wire. */
-  *#raw(dialect: string, input: RawInput): Generator<Event, void, undefined> {
+  *#raw({ dialect, body, frames = [], sse: text, bytes }: RawStep): Generator<Event, void> {
     const open = this.#readers.get(dialect) ?? this.#start(dialect);
     if (open === undefined) {
       const message = `The script of upstream \`${this.#options.name}\` has frames of \`${dialect}\`, which nobody here reads.`;
@@ -274,19 +258,21 @@ class ScriptedAnswer {
       return;
     }
     const { reader, decoder, sse } = open;
-    if (input.form === "body") {
-      reader.whole(input.text, this.#note);
+    if (body !== undefined) {
+      reader.whole(jsonText(body), this.#note);
       yield* this.#take();
-    } else if (input.form === "frames")
-      for (const { data, name } of input.frames) {
-        if (!reader.done()) reader.frame(data, name, false, this.#note);
-        yield* this.#take();
-      }
-    else
-      for (const chunk of input.chunks) {
-        sse.feed(decoder.decode(chunk, { stream: true }));
-        yield* this.#take();
-      }
+    }
+    for (const frame of frames) {
+      const name = typeof frame === "string" ? undefined : filledText(frame.type);
+      if (!reader.done()) reader.frame(jsonText(frame), name, false, this.#note);
+      yield* this.#take();
+    }
+    const encoded = new TextEncoder().encode(text);
+    const size = bytes ?? encoded.length;
+    for (let at = 0; at < encoded.length; at += size) {
+      sse.feed(decoder.decode(encoded.subarray(at, at + size), { stream: true }));
+      yield* this.#take();
+    }
   }
 
   #start(dialect: string): RawReader | undefined {
@@ -311,10 +297,12 @@ class ScriptedAnswer {
 }
 
 function faultOf(error: ScriptError, name: string): Fault {
-  const { status, code, message, headers, body } = error;
+  const { status, code, message, retry_after: wait, body } = error;
   if (status === undefined)
     return new Fault("upstream.said_error", message, { upstreamCode: code });
-  const text = body ?? JSON.stringify({ error: { message, code } });
+  const text = jsonText(body ?? { error: { message, code } });
+  const headers =
+    wait === undefined ? error.headers : { "retry-after": String(wait), ...error.headers };
   const failing = { name, origin: "", secrets: [] };
   return refusal(failing, { status, headers, body: text, now: 0 }).fault;
 }
