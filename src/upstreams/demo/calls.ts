@@ -16,7 +16,7 @@ import {
   type Subjects,
 } from "./words.ts";
 
-/** A tool that can be called, with the namespace it stands in. */
+/** A tool that can be called, with its namespace. */
 export type Callable = {
   readonly tool: FunctionTool<UpstreamName> | CustomTool<UpstreamName>;
   readonly namespace?: string | undefined;
@@ -33,9 +33,9 @@ export const callables = (tools: readonly Tool<UpstreamName>[], namespace?: stri
 const MAX_CALLS = 16;
 
 /**
- * The calls that a text asks for. Each part of it goes to the tool that it
+ * The calls that a text asks for. Each part of the text goes to the tool that it
  * names; a list of things, for a tool that takes one thing, becomes several
- * calls. Where no tool is named, the one whose description fits is taken.
+ * calls. If the text names no tool, the tool with a fitting description is called.
  */
 export function callsFor(
   typed: string,
@@ -52,7 +52,7 @@ export function callsFor(
         commands.length === 0 || must
         ? callsAbout(text, offered, must)
         : [];
-  // The same call twice brings nothing new.
+  // The same call twice would bring the same result.
   const isFirst = ({ callable, input }: MadeCall, at: number): boolean =>
     calls.findIndex((one) => one.callable === callable && one.input === input) === at;
   return calls.slice(0, MAX_CALLS).filter(isFirst);
@@ -78,7 +78,7 @@ function callsAbout(text: string, offered: readonly Callable[], must: boolean): 
   const served = new Set(planned.filter(({ about }) => !isBare(about)).map((one) => one.callable));
   const calls = planned.flatMap(({ callable, own, about }) => {
     if (!isBare(about)) return eachListed(callable, about);
-    // "Call this and that for Paris": what is named once is meant for both.
+    // "Call this and that for Paris": the one name is meant for both.
     if (served.has(callable)) return [];
     return eachListed(callable, { ...subjectsOf(text, own), text: about.text });
   });
@@ -89,7 +89,7 @@ function callsAbout(text: string, offered: readonly Callable[], must: boolean): 
 
 const RUN = /\b(?:run|execute)(?: the| this)?(?: shell)?(?: command)?:?\s+`([^`]+)`/gi;
 
-/** The commands that the user asks to run, as in "Run `ls -la`"; the name of a tool is none. */
+/** The commands that the user asks to run, as in "Run `ls -la`"; the name of a tool is no command. */
 export const commandsIn = (typed: string, offered: readonly Callable[]): readonly string[] =>
   Array.from(typed.matchAll(RUN), ([, command = ""]) => command.trim()).filter(
     (command) => command !== "" && !offered.some(({ tool }) => tool.name === command),
@@ -142,7 +142,7 @@ function partsByTool(text: string, offered: readonly Callable[]): TextPart[] {
   return parts;
 }
 
-/** The tool that shares most words with a text; a single tool also takes whatever is named. */
+/** The tool that shares most words with a text; a single tool also takes any name or number. */
 function fitting(text: string, offered: readonly Callable[]): Callable | undefined {
   const stems = stemsOf(text);
   const [only] = offered;
@@ -179,7 +179,7 @@ function eachListed(callable: Callable, about: Subjects): readonly AboutCall[] {
   return [{ callable, about }];
 }
 
-/** The type of the one parameter to be given; none if there are more, or it takes sentences. */
+/** The type of the one required parameter; undefined if there are more, or if it takes sentences. */
 function onlyType(tool: FunctionTool<UpstreamName>): string | undefined {
   const properties = propertiesOf(tool);
   const required = isFields(tool.schema) ? requiredIn(tool.schema) : [];

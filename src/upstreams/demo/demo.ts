@@ -1,7 +1,7 @@
 import { standIns } from "../../dialects/registry.ts";
 import { writeParams } from "../../dialects/shared/params.ts";
 import { sourceOf } from "../../stream/flow.ts";
-import type { TurnEvent } from "../../turn/event.ts";
+import type { StopReason, TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
@@ -18,8 +18,8 @@ export type DemoOptions = {
 };
 
 /**
- * The embedded model, for those who have not configured another. It follows
- * rules: the same request always gets the same answer, and nobody is called.
+ * The embedded model of a gateway without another. It follows rules: the same
+ * request always gets the same answer, and no other service is called.
  */
 export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}): Upstream {
   return {
@@ -28,7 +28,7 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
     isDemo: true,
     prepare: (turn, { model }) => ({
       decisions: writeParams(turn, standIns.scripted, profile).decisions,
-      // The reply is made before the stream starts: what throws here fails the request, not the stream.
+      // The reply is made before the stream starts, so that an error fails the request.
       open: () => sourceOf(eventsOf(turn, model, replyTo(turn))),
     }),
     models: async () => ["demo"],
@@ -36,16 +36,26 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
   };
 }
 
+/** Numbers of the whole answer. */
 type Tally = { output: number; reasoning: number; calls: number };
-type Choice = { readonly choice: number; readonly turn: Turn<UpstreamName>; readonly tally: Tally };
 
 function* eventsOf(turn: Turn<UpstreamName>, model: string, reply: Reply): Generator<Event, void> {
+  const { n = 1, maxTokens = Infinity } = turn.params;
   const tally: Tally = { output: 0, reasoning: 0, calls: lastCall(turn.items) };
   const input = inputTokens(turn);
   yield { type: "turn-start", model };
-  for (let choice = 0; choice < (turn.params.n ?? 1); choice++) {
-    const isWhole = yield* choiceEvents(varied(reply, choice, turn), { choice, turn, tally });
-    const stop = !isWhole ? "length" : reply.calls.length > 0 ? "calls" : "end";
+  for (let choice = 0; choice < n; choice++) {
+    let stop: StopReason = reply.calls.length > 0 ? "calls" : "end";
+    const limit = tally.output + maxTokens;
+    for (const event of choiceEvents(varied(reply, choice, turn), choice, turn, tally)) {
+      if (event.type !== "call-end" && tally.output === limit) {
+        stop = "length";
+        break;
+      }
+      if (event.type !== "call-end") tally.output++;
+      if (event.type === "reasoning-delta") tally.reasoning++;
+      yield event;
+    }
     yield { type: "turn-end", choice, stop };
   }
   const { output, reasoning } = tally;
@@ -61,46 +71,38 @@ const lastCall = (items: readonly Item<UpstreamName>[]): number =>
 
 const openings = ["Put another way: ", "Once more: ", "In short: "];
 
-/** Another choice is another wording, where wording is free. */
+/** Each choice has another wording if the format leaves the wording free. */
 function varied(reply: Reply, choice: number, { format }: Turn<UpstreamName>): Reply {
   const free = format === undefined || format.type === "text";
   if (choice === 0 || !free || reply.text === "") return reply;
   return { ...reply, text: `${openings[(choice - 1) % openings.length]}${reply.text}` };
 }
 
-/** One reply token by token; false if the token limit ends it early. */
-function* choiceEvents(reply: Reply, { choice, turn, tally }: Choice): Generator<Event, boolean> {
-  const { maxTokens = Infinity, effort, reasoningSummary, stop } = turn.params;
-  const limit = tally.output + maxTokens;
-  const spend = (): boolean => tally.output < limit && ++tally.output > 0;
-
-  if (effort !== undefined && effort !== "none") {
-    const of = reasoningSummary === undefined ? "content" : "summary";
-    for (const text of tokens(reply.reasoning)) {
-      if (!spend()) return false;
-      tally.reasoning++;
+/** One reply, a token in each event except `call-end`. */
+function* choiceEvents(
+  reply: Reply,
+  choice: number,
+  { params }: Turn<UpstreamName>,
+  tally: Tally,
+): Generator<Event, void> {
+  const { effort, reasoningSummary, stop } = params;
+  const of = reasoningSummary === undefined ? "content" : "summary";
+  if (effort !== undefined && effort !== "none")
+    for (const text of tokens(reply.reasoning))
       yield { type: "reasoning-delta", choice, text, of, part: 0 };
-    }
-  }
-  for (const text of tokens(untilStop(reply.text, stop))) {
-    if (!spend()) return false;
+  for (const text of tokens(untilStop(reply.text, stop)))
     yield { type: "text-delta", choice, text };
-  }
   for (const [call, { callable, input }] of reply.calls.entries()) {
     const { tool, namespace } = callable;
-    if (!spend()) return false;
-    const id = `call_demo_${++tally.calls}`;
+    const id = `call_demo_${tally.calls + 1}`;
     yield { type: "call-start", choice, call, id, kind: tool.type, name: tool.name, namespace };
-    for (const text of tokens(input)) {
-      if (!spend()) return false;
-      yield { type: "call-delta", choice, call, text };
-    }
+    tally.calls++;
+    for (const text of tokens(input)) yield { type: "call-delta", choice, call, text };
     yield { type: "call-end", choice, call, complete: true };
   }
-  return true;
 }
 
-/** A word with the space before it, or a few signs: about what a tokeniser makes. */
+/** A word with the space before it, or a few signs: about a tokeniser's pieces. */
 const tokens = (text: string): readonly string[] =>
   text.match(/\s*[\p{L}\p{M}\p{N}_'’-]+|\s*[^\s\p{L}\p{M}\p{N}_]{1,3}|\s+/gu) ?? [];
 

@@ -12,7 +12,7 @@ import {
 } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
-/** Where values come from before any are made up. */
+/** A source of values that are tried before any are made up. */
 export type ValueSource = {
   /** Candidates for a property, best first; undefined and NaN stand for none. */
   values(name: string, schema: Fields): Iterable<unknown>;
@@ -22,7 +22,7 @@ export type ValueSource = {
 
 /** Parts of a schema that one value may take: references and arrays can ask for any number. */
 const MAX_PARTS = 100_000;
-/** From here on recursive schemas are left by the shortest way, and where there is none, cut off. */
+/** Beyond this depth a schema takes its alternative without references, and no items that it need not have. */
 const DEEP = 4;
 const MAX_DEPTH = 32;
 const MAX_LENGTH = 10_000;

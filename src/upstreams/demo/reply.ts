@@ -6,7 +6,7 @@ import { callables, callsFor, commandsIn, type Callable, type MadeCall } from ".
 import { exampleOf } from "./example.ts";
 import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./words.ts";
 
-/** All that the demo has to say to a turn. */
+/** The demo's answer to a turn. */
 export type Reply = {
   readonly reasoning: string;
   readonly text: string;
@@ -15,7 +15,7 @@ export type Reply = {
 
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
 
-/** Calls tools that fit, and once there are results, answers with them. */
+/** Calls fitting tools, and answers with their results when it has them. */
 export function replyTo(turn: Turn<UpstreamName>): Reply {
   const offered = allowed(callables(turn.tools), turn.toolChoice);
   const calls = nextCalls(turn, offered);
@@ -53,7 +53,7 @@ const mustCall = (choice: ToolChoice<UpstreamName> | undefined): boolean =>
  */
 const LONGEST_REQUEST = 1_500;
 
-/** The calls to make now: all at once, or one after another where only one at a time is allowed. */
+/** The calls to make now: all at once, or one after another without parallel calls. */
 function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): readonly MadeCall[] {
   if (offered.length === 0) return [];
   const { parallelCalls, maxCalls = Infinity } = turn.params;
@@ -116,10 +116,10 @@ function plainText(parts: readonly Part[]): string {
   return value === undefined ? text : spelled(value);
 }
 
-/** How deep a result is read: recursion further down could overflow the stack. */
+/** A result is read to this depth: deeper recursion could overflow the stack. */
 const MAX_DEPTH = 64;
 
-/** A JSON value as text: its numbers and strings as they stand, without the brackets. */
+/** A JSON value as text: its numbers and strings without quotes and brackets. */
 function spelled(value: unknown, depth = 0): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (depth === MAX_DEPTH) return "...";
@@ -155,7 +155,7 @@ const ANSWER_NAMES =
 /** Values that are remembered for one name: a list of thousands has a value for each. */
 const MAX_FACTS = 4;
 
-/** What calls were made with, what they came to, and the answer itself, by plain property name. */
+/** The arguments and results of calls, and the answer itself, by plain property name. */
 function factsOf(results: readonly Answered[], words: string): Map<string, unknown[]> {
   const facts = new Map<string, unknown[]>();
   const read = (value: unknown, depth = 0): void => {

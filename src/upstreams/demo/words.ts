@@ -31,8 +31,8 @@ const MAX_READ = 4_000;
 const MAX_BLOCKS = 50;
 
 /**
- * The text that the user typed. Agents add blocks of their own in tags to a user's
- * message (`<system-reminder>...</system-reminder>`), which ask for nothing.
+ * The text that the user typed. Agents add blocks in tags to a user's message
+ * (`<system-reminder>...</system-reminder>`), which are no requests.
  */
 export function typedLines(message: string): string {
   let rest = message;
@@ -58,7 +58,7 @@ export type Subjects = {
   readonly quoted: readonly string[];
   /** Quoted text, else proper names, else the words behind a preposition. */
   readonly names: readonly string[];
-  /** True if the names stand side by side, as in "Paris, Rome and Oslo". */
+  /** True if the names follow each other, as in "Paris, Rome and Oslo". */
   readonly isList: boolean;
   readonly numbers: readonly number[];
 };
