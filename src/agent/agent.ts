@@ -1,11 +1,10 @@
-import { nearest } from "../diagnostics/nearest.ts";
 import { isFields, jsonOf } from "../json/json.ts";
-import { Fault } from "../turn/fault.ts";
 import type { Fields, Format } from "../turn/turn.ts";
 import {
   type Catalog,
   catalogOf,
   leadOf,
+  pathsLike,
   readSection,
   type ReadSectionResult,
   stateOf,
@@ -19,7 +18,7 @@ import {
   type Visibility,
   type VisibilitySet,
 } from "./session.ts";
-import { issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
+import { invalid, issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
@@ -71,8 +70,7 @@ export async function checkParams(
   if (params === undefined) return given;
   const checked = await params["~standard"].validate(given);
   if (checked.issues === undefined) return checked.value as Fields;
-  throw new Fault(
-    "agent.invalid",
+  throw invalid(
     `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
   );
 }
@@ -172,16 +170,10 @@ export function checkOverrides(agent: AnyAgent, { events }: SessionView): void {
 
 function checkPath({ catalog, name }: AnyAgent, path: string): void {
   if (catalog.byPath.has(path)) return;
-  const last = path.split(".").at(-1);
-  const paths = [...catalog.byPath.keys()];
-  const near = catalog.nodes.find(({ section }) => section.key === last)?.path;
-  const meant = near ?? nearest(path, paths);
-  const hint =
-    meant === undefined
-      ? ` Its sections are ${paths.map((one) => `\`${one}\``).join(", ")}.`
-      : ` Did you mean \`${meant}\`?`;
-  throw new Fault(
-    "agent.invalid",
+  const [meant] = pathsLike(path, catalog.nodes);
+  const paths = catalog.nodes.map((node) => `\`${node.path}\``).join(", ");
+  const hint = meant === undefined ? ` Its sections are ${paths}.` : ` Did you mean \`${meant}\`?`;
+  throw invalid(
     `The agent \`${name}\` has no section \`${path.slice(0, 200)}\`, whose visibility was to be set.${hint}`,
   );
 }

@@ -16,46 +16,19 @@ import { disclosureOf, type RunState } from "./run-state.ts";
 import type { ItemAdded, VisibilitySet } from "./session.ts";
 import type { Tool } from "./tool.ts";
 
-/** The outcome of all calls of one answer. */
-type BatchResult = {
-  /** Openings that need a restart. */
-  readonly requested: readonly VisibilitySet[];
-  /** Calls of tools that the caller runs. */
-  readonly pending: readonly Call[];
-  /** The model called a tool. Readings and invalid calls do not count. */
-  readonly isUsed: boolean;
-};
-
-/**
- * Sections open one after the other, because each opening changes the next one;
- * then tools run in parallel. Results are added to the session in the order of
- * the calls, also if the run ends before all tools have finished.
- */
-export async function* runBatch(
-  state: RunState,
-  calls: readonly AuthorCall[],
-): AsyncGenerator<AgentEvent, BatchResult> {
-  const batch = new Batch(state);
-  for (const call of calls) yield* batch.prepare(call);
-  try {
-    yield* batch.runTools();
-  } finally {
-    batch.addResults(calls);
-  }
-  const { requested, pending, jobs } = batch;
-  return { requested, pending, isUsed: jobs.length + pending.length > 0 };
-}
-
 type Job = { readonly call: Call; readonly tool: Tool; readonly value: unknown };
 type Done = { readonly job: Job; readonly success: boolean; readonly output: string };
 type Events<Value = void> = AsyncGenerator<AgentEvent, Value>;
 
 const UNFINISHED = "Error: the run ended before the tool had finished.";
 
-class Batch {
+/** The calls of one answer. */
+export class Batch {
+  /** Openings that need a restart. */
   readonly requested: VisibilitySet[] = [];
+  /** Calls of tools that the caller runs. */
   readonly pending: Call[] = [];
-  readonly jobs: Job[] = [];
+  readonly #jobs: Job[] = [];
   readonly #results = new Map<string, Omit<ItemAdded, "type">>();
   readonly #state: RunState;
 
@@ -63,7 +36,30 @@ class Batch {
     this.#state = state;
   }
 
-  async *prepare({ call, problem }: AuthorCall): Events {
+  /** The model called a tool. Readings and invalid calls do not count. */
+  get isUsed(): boolean {
+    return this.#jobs.length + this.pending.length > 0;
+  }
+
+  /**
+   * Sections open one after the other, because each opening changes the next one;
+   * then tools run in parallel. Results are added to the session in the order of
+   * the calls, also if the run ends before all tools have finished.
+   */
+  async *run(calls: readonly AuthorCall[]): Events {
+    for (const call of calls) yield* this.#prepare(call);
+    try {
+      yield* this.#runTools();
+    } finally {
+      for (const { call } of calls) {
+        if (this.pending.includes(call)) continue;
+        const result = this.#results.get(call.id) ?? { item: textResult(call, UNFINISHED) };
+        this.#state.session.dispatch({ type: "item-added", ...result });
+      }
+    }
+  }
+
+  async *#prepare({ call, problem }: AuthorCall): Events {
     const resolved = resolveCall(call, disclosureOf(this.#state, this.requested));
     if (problem !== undefined) this.#answer(call, problem);
     else if (resolved.type === "unknown") this.#answer(call, resolved.message);
@@ -101,7 +97,7 @@ class Batch {
     }
     if (reading !== undefined) yield* this.#open(reading, call.id);
     if (tool.run === undefined) this.pending.push(call);
-    else this.jobs.push({ call, tool, value: checked.value });
+    else this.#jobs.push({ call, tool, value: checked.value });
   }
 
   /** Opens sections. Returns true if the openings need a restart. `callId`: the call of a closed tool. */
@@ -140,9 +136,9 @@ class Batch {
   }
 
   /** Runs the queued tools in parallel and reports each when it has finished. */
-  async *runTools(): Events {
+  async *#runTools(): Events {
     const running = new Map<Job, Promise<Done>>();
-    for (const job of this.jobs) {
+    for (const job of this.#jobs) {
       const { name, input, id: callId } = job.call;
       yield { type: "tool-start", callId, name, input };
       const done = runTool(this.#state, job);
@@ -156,14 +152,6 @@ class Batch {
       const { id: callId, name } = job.call;
       this.#answer(job.call, output);
       yield { type: "tool-end", callId, name, success, output };
-    }
-  }
-
-  addResults(calls: readonly AuthorCall[]): void {
-    for (const { call } of calls) {
-      if (this.pending.includes(call)) continue;
-      const result = this.#results.get(call.id) ?? { item: textResult(call, UNFINISHED) };
-      this.#state.session.dispatch({ type: "item-added", ...result });
     }
   }
 }
@@ -209,29 +197,29 @@ async function runTool(state: RunState, job: Job): Promise<Done> {
   }
 }
 
-/** Waits for a tool until its time is over or the run ends. Both abort the tool's signal. */
-function withinTime(
+/** Waits for a tool until its limit or the end of the run. Both abort the tool's signal. */
+async function withinTime(
   { signal, clock, limits }: RunState,
   tool: Tool,
   work: (signal: AbortSignal) => unknown,
 ): Promise<unknown> {
+  signal.throwIfAborted();
   const timeoutMs = tool.timeoutMs ?? limits.toolMs;
-  return new Promise((resolve, reject) => {
-    const own = new AbortController();
-    const stop = (reason: unknown): void => {
-      own.abort(reason);
-      reject(reason instanceof Error ? reason : new Error(String(reason)));
-    };
-    const cancel = (): void => stop(signal.reason);
-    if (signal.aborted) return cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    const callOff = clock.at(clock.now() + timeoutMs, () =>
-      stop(new Error(`the tool took longer than ${timeoutMs} ms`)),
-    );
-    const settle = (): void => {
-      callOff();
-      signal.removeEventListener("abort", cancel);
-    };
-    void Promise.resolve(own.signal).then(work).then(resolve, reject).finally(settle);
-  });
+  const own = new AbortController();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (reason: unknown): void => {
+    own.abort(reason);
+    reject(reason instanceof Error ? reason : new Error(String(reason)));
+  };
+  const cancel = (): void => stop(signal.reason);
+  signal.addEventListener("abort", cancel, { once: true });
+  const cancelTimer = clock.at(clock.now() + timeoutMs, () =>
+    stop(new Error(`the tool took longer than ${timeoutMs} ms`)),
+  );
+  try {
+    return await Promise.race([promise, Promise.resolve(own.signal).then(work)]);
+  } finally {
+    cancelTimer();
+    signal.removeEventListener("abort", cancel);
+  }
 }

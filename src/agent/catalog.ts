@@ -1,9 +1,8 @@
 import { nearest } from "../diagnostics/nearest.ts";
 import { append } from "../turn/append.ts";
-import { Fault } from "../turn/fault.ts";
 import { bindText, placeholdersIn, type Scope, type Section } from "./section.ts";
 import type { Overrides } from "./session.ts";
-import type { Tool } from "./tool.ts";
+import { invalid, type Tool } from "./tool.ts";
 
 /** A section and its place in the prompt. */
 export type Node = {
@@ -12,7 +11,7 @@ export type Node = {
   readonly path: string;
   /** The section and its ancestors, from the root. */
   readonly lineage: readonly Node[];
-  /** `2.1`: the number of the section among its siblings, behind that of its parent. */
+  /** `2.1`: the number of the parent, then the number of the section among its siblings. */
   readonly number: string;
   readonly children: readonly Node[];
 };
@@ -34,8 +33,6 @@ type CatalogRules = {
   /** The parameters that texts may name; undefined: any. */
   readonly params?: readonly string[] | undefined;
 };
-
-const invalid = (message: string): Fault => new Fault("agent.invalid", message);
 
 /** Indexes sections. Throws a Fault for repeated paths and tool names, reserved names and unknown parameters. */
 export function catalogOf(sections: readonly Section<never>[], rules: CatalogRules = {}): Catalog {
@@ -226,16 +223,17 @@ export function readSection(catalog: Catalog, key: string, state: State, loader:
   return { type: "opened", path, opens, result: { content: text, expandedTools }, tools };
 }
 
-/** Suggests the nearest key among the sections that exist in the scope. */
+/** The paths that a wrong path may mean: those with its last key, and the nearest. */
+export function pathsLike(wanted: string, nodes: readonly Node[]): readonly string[] {
+  const last = wanted.split(".").at(-1);
+  const alike = nodes.filter(({ section }) => section.key === last).map(({ path }) => path);
+  const paths = nodes.map(({ path }) => path);
+  return [...new Set([...alike, nearest(wanted, paths) ?? []].flat())];
+}
+
+/** Suggests keys among the sections that exist in the scope. */
 function unknownKey(catalog: Catalog, wanted: string, state: State): string {
-  const known = catalog.nodes.filter((node) => state.exists(node));
-  const last = wanted.split(".").at(-1) ?? "";
-  const alike = known.filter(({ section }) => section.key === last).map(({ path }) => path);
-  const near = nearest(
-    wanted,
-    known.map(({ path }) => path),
-  );
-  const meant = [...new Set([...alike, ...(near === undefined ? [] : [near])])];
+  const meant = pathsLike(wanted, catalog.nodes.filter(state.exists));
   const quoted = (paths: readonly string[]): readonly string[] => paths.map((path) => `"${path}"`);
   const unknown = `Unknown section key: '${wanted.slice(0, 200)}'.`;
   if (meant.length > 0) return `${unknown} Did you mean ${quoted(meant).join(" or ")}?`;

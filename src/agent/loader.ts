@@ -89,7 +89,7 @@ export const definitionsText = (tools: readonly Tool[], { call }: LoaderNames): 
     ),
   ].join("\n");
 
-/** The key in the arguments of a reading; undefined if there is none. */
+/** The key in the arguments of a reading. */
 export function keyIn(input: string): string | undefined {
   const value = jsonOf(input);
   const key = isFields(value) ? (value["key"] ?? value["section_key"]) : value;

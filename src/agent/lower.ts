@@ -65,7 +65,7 @@ export type Lowered = {
   /** The list of sections, if the description of the loader has no room for it; the prompt begins with it. */
   readonly catalogue?: string | undefined;
   readonly tools: readonly TurnTool[];
-  /** The names of the tools that are declared as functions of their own. */
+  /** The names of the tools that are declared as functions. */
   readonly declared: ReadonlySet<string>;
   /** Tools that were omitted because another tool has their name. */
   readonly skipped: readonly Tool[];
@@ -158,7 +158,7 @@ function openedSince(disclosure: Disclosure, now: State): readonly Tool[] {
   return [...seen].filter((tool) => open.has(tool));
 }
 
-/** The declaration of a tool as a function of its own. */
+/** The declaration of a tool as a function. */
 export const declarationOf = ({ name, description, schema, strict }: Tool): FunctionTool => ({
   type: "function",
   name: clientName(name),
@@ -270,22 +270,22 @@ const namespaceOf = (catalog: Catalog, node: Node): string =>
 
 /** Deferred functions in namespaces, as the result of a search brings them. */
 function loadedTools(catalog: Catalog, names: readonly string[]): readonly NamespaceTool[] {
-  const groups = new Map<Node, FunctionTool[]>();
-  for (const name of names) {
-    const tool = catalog.tools.get(name);
-    const owner = catalog.owners.get(name);
-    if (tool === undefined || owner === undefined) continue;
-    const members = groups.get(owner) ?? [];
-    const strict = tool.strict ?? false;
-    members.push({ ...declarationOf(tool), strict, extra: toolSearch.foundTool });
-    groups.set(owner, members);
-  }
-  return Array.from(groups, ([node, tools]) => ({
-    type: "namespace",
-    name: namespaceOf(catalog, node),
-    description: node.section.title,
-    tools,
-  }));
+  const known = names.flatMap((name) => catalog.tools.get(name) ?? []);
+  const groups = Map.groupBy(known, ({ name }) => catalog.owners.get(name));
+  return Array.from(groups).flatMap(([node, tools]) =>
+    node === undefined
+      ? []
+      : {
+          type: "namespace",
+          name: namespaceOf(catalog, node),
+          description: node.section.title,
+          tools: tools.map((tool) => ({
+            ...declarationOf(tool),
+            strict: tool.strict ?? false,
+            extra: toolSearch.foundTool,
+          })),
+        },
+  );
 }
 
 /** A call of a tool by its own name, however the model made it. */

@@ -36,30 +36,8 @@ export type ToolsInjected = {
   readonly callId?: string | undefined;
 };
 
-/**
- * A conversation with a model starts, or restarts with all earlier items. The
- * prompt shows the sections that are open at this point of the log. Results of
- * calls show sections that open later, so that the prompt does not change.
- */
-type ThreadStarted = {
-  readonly type: "thread-started";
-  readonly adapter: string;
-  readonly strategy: string;
-  /** Role of the prompt: `user` if the conversation has no other user message. */
-  readonly role: "system" | "user";
-  readonly timestamp: number;
-};
-
-/** The conversation got an item. */
-export type ItemAdded = {
-  readonly type: "item-added";
-  readonly item: Item;
-  /** The model's own arguments of a call through `call_tool`. */
-  readonly wrapped?: string | undefined;
-  /** The tools in the result of a reading. */
-  readonly loaded?: readonly string[] | undefined;
-};
-
+type ThreadStarted = Readonly<z.infer<typeof threadStarted>>;
+export type ItemAdded = Readonly<z.infer<typeof itemAdded>>;
 export type SessionEvent = VisibilitySet | ToolsInjected | ThreadStarted | ItemAdded;
 
 export type Overrides = ReadonlyMap<string, Visibility>;
@@ -156,6 +134,33 @@ const itemFields = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("opaque"), raw: z.looseObject({}) }),
 ]);
 
+/**
+ * A conversation with a model starts, or restarts with all earlier items. The
+ * prompt shows the sections that are open at this point of the log. Results of
+ * calls show sections that open later, so that the prompt does not change.
+ */
+const threadStarted = z.object({
+  type: z.literal("thread-started"),
+  adapter: text,
+  strategy: text,
+  // Role of the prompt: `user` if the conversation has no other user message.
+  role: z.enum(["system", "user"]),
+  timestamp,
+});
+
+/** The conversation got an item. */
+const itemAdded = z.object({
+  type: z.literal("item-added"),
+  item: z.custom<Item>(
+    (value) => itemFields.safeParse(value).success,
+    "is not an item of a conversation",
+  ),
+  // The model's own arguments of a call through `call_tool`.
+  wrapped: text.optional(),
+  // The tools in the result of a reading.
+  loaded: z.array(text).readonly().optional(),
+});
+
 const saved = z.object({
   version: z.literal(1),
   events: z.array(
@@ -174,22 +179,8 @@ const saved = z.object({
         timestamp,
         callId: text.optional(),
       }),
-      z.object({
-        type: z.literal("thread-started"),
-        adapter: text,
-        strategy: text,
-        role: z.enum(["system", "user"]),
-        timestamp,
-      }),
-      z.object({
-        type: z.literal("item-added"),
-        item: z.custom<Item>(
-          (value) => itemFields.safeParse(value).success,
-          "is not an item of a conversation",
-        ),
-        wrapped: text.optional(),
-        loaded: z.array(text).optional(),
-      }),
+      threadStarted,
+      itemAdded,
     ]),
   ),
 });

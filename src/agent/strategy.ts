@@ -2,7 +2,7 @@ import { Fault } from "../turn/fault.ts";
 import type { KindRule, Profile } from "../turn/profile.ts";
 
 /**
- * How sections reach a model.
+ * The ways of sections to a model.
  * `eager`: all sections, whole. `native`: the provider loads the deferred tools of
  * closed sections. `wrap`: a fixed list of open tools, `read_section` and `call_tool`.
  * `append`: the list of tools grows. `restart`: it grows in a new conversation.

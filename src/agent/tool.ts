@@ -28,6 +28,10 @@ export type ToolContext = {
   readonly signal: AbortSignal;
 };
 
+/** A mistake of the author or caller of an agent. */
+export const invalid = (message: string, cause?: unknown): Fault =>
+  new Fault("agent.invalid", message, {}, cause);
+
 /** Names that most providers accept; the planner renames tools for stricter ones. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -52,8 +56,7 @@ const NO_ARGUMENTS: Fields = { type: "object", properties: {}, additionalPropert
 export function tool<Schema extends StandardSchema>(given: ToolDefinition<Schema>): Tool {
   const { name, description, params, run, strict, timeoutMs } = given;
   if (!NAME.test(name))
-    throw new Fault(
-      "agent.invalid",
+    throw invalid(
       `The tool name ${JSON.stringify(name)} must be 1 to 64 letters, digits, \`_\` or \`-\`.`,
     );
   const own = params && (() => jsonSchemaOf(params, "input", `The tool \`${name}\``));
@@ -111,10 +114,8 @@ type Side = "input" | "output";
 export function jsonSchemaOf(schema: StandardSchema, side: Side, what: string): Fields {
   const { jsonSchema, vendor } = schema["~standard"];
   const inconvertible = (why: string, cause?: unknown): Fault =>
-    new Fault(
-      "agent.invalid",
+    invalid(
       `${what} has no JSON Schema: ${why}. Give one in \`schema\`, or use a library that converts (zod 4, arktype 2.2, valibot with \`toStandardJsonSchema\`).`,
-      {},
       cause,
     );
   if (jsonSchema === undefined && vendor !== "zod")

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Flow, Sink, Source } from "../../stream/flow.ts";
 import type { Stage } from "../../stream/stage.ts";
-import { iterate } from "./iterate.ts";
+import { iterate } from "./upstream.ts";
 
 const same: Stage<number, number> = { each: (event, emit) => emit(event) };
 
@@ -26,7 +26,7 @@ function byHand() {
 }
 
 const reading = (source: Source<number>, signal = new AbortController().signal) =>
-  iterate({ source, stage: same, signal });
+  iterate(source, same, signal);
 
 describe("the events of a source", () => {
   it("come in order, to their end", async () => {
