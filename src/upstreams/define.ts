@@ -9,22 +9,22 @@ import type { OpenOptions, Upstream } from "./upstream.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** What an answer may depend on besides the turn. */
+/** The input of an answer besides the turn. */
 export type AnswerContext = Omit<OpenOptions, "retry"> & {
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Aborted when nobody waits for the answer any longer. */
+  /** Aborted if the client has left. */
   readonly signal: AbortSignal;
 };
 
 export type UpstreamDefinition = Pick<Upstream, "name" | "models" | "trouble"> &
   Partial<Pick<Upstream, "close">> & {
-    /** What it can do; default: what any server of chat completions can. */
+    /** Its capabilities; by default those of any server of chat completions. */
     readonly profile?: Omit<Profile, "dialect"> | undefined;
     /**
-     * Answers one turn. To return is to end it, to throw is to fail: a `Fault`
-     * is told to the client, anything else is a fault of ours and only logged.
-     * Starts and ends of blocks may be left out.
+     * Answers one turn. To return is to end it, to throw is to fail: the client
+     * receives a `Fault`; any other error is only logged. Starts and ends of blocks
+     * may be left out.
      */
     answer(turn: Turn<UpstreamName>, context: AnswerContext): AsyncIterable<Event>;
   };
@@ -34,7 +34,7 @@ export function defineUpstream(definition: UpstreamDefinition): Upstream {
   const { name, profile = genericChat } = definition;
   return {
     ...definition,
-    // A language of its own: nothing that a client sent is forwarded to it as it stands.
+    // Another dialect than all clients have, so that no client's fields are forwarded unchanged.
     profile: { ...profile, dialect: name },
     prepare: (turn, { model }) => ({
       decisions: [],
@@ -54,7 +54,7 @@ export function defineUpstream(definition: UpstreamDefinition): Upstream {
 function run(answer: (signal: AbortSignal) => AsyncIterable<Event>, sink: Sink<Event>): Flow {
   const aborter = new AbortController();
   const { signal } = aborter;
-  /** Settles when the sink may be given more. */
+  /** Settles when the sink takes more events. */
   let ready = Promise.resolve();
   let release: (() => void) | undefined;
   const resume = (): void => {
@@ -62,17 +62,14 @@ function run(answer: (signal: AbortSignal) => AsyncIterable<Event>, sink: Sink<E
     release = undefined;
   };
   const emit = async (events: AsyncIterable<Event>): Promise<void> => {
-    const ending = ends();
-    for await (const event of events) {
+    for await (const event of withEnds(events)) {
       await ready;
       if (signal.aborted) return;
-      ending.note(event);
       sink.each(event);
       sink.flush();
     }
-    for (const event of ending.missing()) sink.each(event);
   };
-  // Later, also where the answer is there at once: a source speaks only once it has returned.
+  // Not at once: a source emits nothing before it has returned.
   void Promise.resolve()
     .then(() => emit(answer(signal)))
     .catch((error: unknown) => {
@@ -101,23 +98,20 @@ const faultOf = (error: unknown): Fault =>
     ? error
     : new Fault("gateway.internal", "The upstream's own code failed.", {}, error);
 
-/** Notes which choices have ended: what an answer leaves open ends when it returns. */
-function ends() {
+/** Ends the choices that an answer has left open when it returns. */
+async function* withEnds(events: AsyncIterable<Event>): AsyncGenerator<Event, void> {
   const open = new Map<number, "end" | "calls">([[0, "end"]]);
-  let isFailed = false;
   const ended = new Set<number>();
-  return {
-    note(event: Event): void {
-      if (event.type === "turn-fail") isFailed = true;
-      if (!("choice" in event)) return;
-      if (event.type === "turn-end") ended.add(event.choice);
-      else if (event.type === "call-start") open.set(event.choice, "calls");
-      else if (!open.has(event.choice)) open.set(event.choice, "end");
-    },
-    *missing(): Generator<Event, void> {
-      if (isFailed) return;
-      for (const [choice, stop] of open)
-        if (!ended.has(choice)) yield { type: "turn-end", choice, stop };
-    },
-  };
+  for await (const event of events) {
+    if (event.type === "turn-fail") open.clear();
+    if ("choice" in event) {
+      const { type, choice } = event;
+      if (type === "turn-end") ended.add(choice);
+      else if (type === "call-start") open.set(choice, "calls");
+      else if (!open.has(choice)) open.set(choice, "end");
+    }
+    yield event;
+  }
+  for (const [choice, stop] of open)
+    if (!ended.has(choice)) yield { type: "turn-end", choice, stop };
 }

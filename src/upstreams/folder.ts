@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 
 /**
  * Makes a folder and its parents, one by one: `mkdir` with `recursive` never returns for a path
- * under `/proc`. Workers of one gateway make the same folders at the same time, so one that
- * another process has made since the look is as good.
+ * under `/proc`. Workers of one gateway make the same folders at the same time, so that a
+ * folder may exist by the time of its making.
  */
 export function makeFolder(folder: string, mode = 0o777): void {
   if (existsSync(folder)) return;
@@ -20,8 +20,8 @@ const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Why a user other than this one and root could put files into a folder, or turn a link to it
- * elsewhere; undefined if none could, or it is missing. Windows has neither owners nor such bits.
+ * The reason why a user other than this one and root could put files into a folder, or change a
+ * link to it; undefined if there is no such user or no folder. Windows has neither owners nor such bits.
  */
 export function foreignProblem(folder: string): string | undefined {
   const user = process.getuid?.();

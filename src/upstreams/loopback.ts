@@ -1,4 +1,4 @@
-/** Whether a host is this machine and nothing else can be reached by it. */
+/** True if a host name is of this machine and reaches no other. */
 export function isLoopback(host: string): boolean {
   const address = host.toLowerCase().replaceAll(/^\[|\]$/g, "");
   if (address === "localhost" || address === "::1" || address === "0:0:0:0:0:0:0:1") return true;

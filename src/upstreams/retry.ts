@@ -7,17 +7,17 @@ import type { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { AttemptWatch } from "./upstream.ts";
 
-/** Why an attempt failed before its first event. */
+/** The failure of an attempt before its first event. */
 export type Failure = {
   readonly fault: Fault;
-  /** Whether the same request may succeed in a moment. */
+  /** The same request may succeed in a moment. */
   readonly again: boolean;
-  /** Milliseconds to wait before it, if the upstream has named a wait. */
+  /** Milliseconds to wait before the next attempt, if the upstream has named a wait. */
   readonly after?: number | undefined;
 };
 
 type RetryOptions = {
-  /** How often to try again; 0: one attempt only. */
+  /** Most further attempts. */
   readonly retries: number;
   readonly clock: Clock;
   /** From 0 up to 1. */
@@ -33,7 +33,7 @@ const MAX_ASKED_WAIT = 20_000;
 /**
  * The attempts of one turn, one after the other until there is a first event. The longest wait
  * doubles, and each wait is drawn between 0 and it (full jitter), so that turns
- * which failed together do not come back together.
+ * that failed together do not return together.
  */
 export abstract class Retries implements Flow {
   readonly sink: Sink<TurnEvent<UpstreamName>>;
@@ -116,6 +116,6 @@ export function retryAfterOf(headers: Headers, now: number): number | undefined 
 /** A year, in milliseconds: a longer wait is an error of the upstream, and might not print as a plain number. */
 const MAX_READ_WAIT = 365 * 24 * 3_600_000;
 
-/** The first value of a header; empty if there is none. */
+/** The first value of a header, or an empty text. */
 export const headerValue = (header: string | string[] | undefined): string =>
   (typeof header === "string" ? header : header?.[0]) ?? "";

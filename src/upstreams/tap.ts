@@ -1,4 +1,4 @@
-/** Shows what goes to an upstream and comes from it to somebody who records the turn. */
+/** Shows the requests and answers of an upstream to the recorder of the turn. */
 
 import type { TurnEvent } from "../turn/event.ts";
 import type { UpstreamName } from "../turn/names.ts";
@@ -8,11 +8,11 @@ import type { HttpRequest, ResponseController, ResponseHandler } from "./http/tr
 
 type Event = TurnEvent<UpstreamName>;
 
-/** Sees the upstream side of one turn. What it is shown is its own: nothing is changed later. */
+/** Receives the upstream side of one turn. The objects it receives are not changed later. */
 export type WireTap = {
   /** One try of a request over HTTP. */
   request(upstream: string, request: Omit<HttpRequest, "headers"> & FlatHeaders): TryTap;
-  /** One answer of an upstream that speaks no HTTP: its messages both ways, and its events. */
+  /** One answer of an upstream without HTTP: its messages both ways, and its events. */
   answer(upstream: string): AnswerTap;
 };
 
@@ -24,7 +24,7 @@ type FlatHeaders = {
 export type TryTap = {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   bytes(chunk: Uint8Array): void;
-  /** `error`: the connection failed, by the code that its transport has for it. */
+  /** `error`: the transport's code of a connection that failed. */
   end(error?: string): void;
 };
 
@@ -34,7 +34,7 @@ export type AnswerTap = {
   end(): void;
 };
 
-/** A handler that shows a tap all that another is told. */
+/** A handler that shows a tap all calls of another handler. */
 export const tapped = (handler: ResponseHandler, tap: TryTap): ResponseHandler => ({
   onRequestStart: (controller) => handler.onRequestStart(controller),
   onResponseStart(controller, status, headers) {
@@ -61,7 +61,7 @@ const flatHeaders = (headers: Headers): Readonly<Record<string, string>> =>
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerValue(value)]),
   );
 
-/** A source whose events are shown to a tap before anybody else has them. */
+/** A source that shows its events to a tap before it emits them. */
 export const tappedSource =
   (source: Source<Event>, tap: AnswerTap): Source<Event> =>
   (sink): Flow =>

@@ -5,7 +5,7 @@ import type { Turn } from "../turn/turn.ts";
 
 const CHARS = 4;
 
-/** An estimate for so many characters. */
+/** An estimate by the number of characters. */
 export const tokensOf = (chars: number): number => Math.ceil(chars / CHARS);
 
 export const countTokens = (text: string): number => tokensOf(text.length);

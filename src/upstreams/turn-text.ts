@@ -7,7 +7,7 @@ import type { Item, Part, Turn } from "../turn/turn.ts";
 export const joinText = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 
-/** The index of the last user message; -1 if there is none. */
+/** The index of the last user message; -1 without one. */
 export const lastUserIndex = <Name extends AnyName>(turn: Turn<Name>): number =>
   turn.items.findLastIndex((item) => item.type === "message" && item.role === "user");
 
@@ -16,7 +16,7 @@ export function lastUserText<Name extends AnyName>(turn: Turn<Name>): string {
   return item?.type === "message" ? joinText(item.parts) : "";
 }
 
-/** How many answers of the model there are; items without another's between them are one answer. */
+/** The number of answers of the model. Consecutive items of the model are one answer. */
 export function modelTurns<Name extends AnyName>(items: readonly Item<Name>[]): number {
   let turns = 0;
   let inAnswer = false;

@@ -13,34 +13,34 @@ import type { AnswerTap, WireTap } from "./tap.ts";
 export type Upstream = {
   readonly name: string;
   readonly profile: Profile;
-  /** What its requests and answers are like, where they are in a dialect. */
+  /** The traits of the dialect of its requests and answers, if they have one. */
   readonly traits?: DialectTraits | undefined;
-  /** Whether it emits the frames that its events came in, where it is asked `straight`. */
+  /** It emits the frames of its events for `straight` requests. */
   readonly emitsFrames?: boolean | undefined;
-  /** Whether it shows a `tap` the bytes of its requests and answers. */
+  /** It shows a `tap` the bytes of its requests and answers. */
   readonly showsBytes?: boolean | undefined;
-  /** Whether it is the embedded demo, which no program is to choose while there is a model. */
+  /** It is the embedded demo, which programs choose only if there is no model. */
   readonly isDemo?: boolean | undefined;
   /** Makes the request ready to send, without any I/O. */
   prepare(turn: Turn<UpstreamName>, to: Target): Prepared;
-  /** The models it lists itself, if it can. */
+  /** The models that the upstream itself lists. */
   models?(): Promise<readonly string[]>;
-  /** Why it cannot serve just now, where that can be known without asking a model. */
+  /** The fault that keeps it from serving, found without a request to a model. */
   trouble?(): Promise<Fault | undefined>;
-  /** Sends a request that nobody can answer: how it is refused tells whether route and key are right. Throws a Fault where nobody answers. */
+  /** Sends a request that the upstream must refuse. The refusal shows if route and key are right. Throws a Fault without a response. */
   tryRoute?(trial: RouteTrial): Promise<RouteReply>;
-  /** Whether requests carry anything that signs in; not said where nobody can know. */
+  /** Requests carry a key or other credentials; undefined if that is unknown. */
   readonly hasKey?: boolean | undefined;
-  /** Lets running turns end, then closes connections and processes. */
+  /** Waits for running turns, then closes connections and processes. */
   close(): Promise<void>;
 };
 
 export type RouteTrial = {
-  /** Below the base URL; without it, that of the upstream's own dialect. */
+  /** Below the base URL; the route of the upstream's dialect by default. */
   readonly route?: string | undefined;
-  /** Whether what signs in goes along. */
+  /** The request carries credentials. */
   readonly isSignedIn: boolean;
-  /** The one field of the body; without it the body is empty. */
+  /** The only field of the body; without it the body is an empty object. */
   readonly model?: string | undefined;
 };
 
@@ -49,47 +49,46 @@ export type RouteReply = {
   readonly status: number;
   readonly message?: string | undefined;
   readonly code?: string | undefined;
-  /** When it was, by the upstream's clock; empty where it does not say. */
+  /** The `date` header; empty without one. */
   readonly date: string;
 };
 
 /** A request ready to send. */
 export type Prepared = {
-  /** What the upstream's dialect cannot express. */
+  /** Changes for the upstream's dialect. */
   readonly decisions: readonly Decision[];
   open(options: OpenOptions): Source<TurnEvent<UpstreamName>>;
-  /** How many tokens it has, where the upstream says so without answering it. */
+  /** Asks the upstream for the number of tokens, without an answer of the model. */
   count?(options: CountOptions): Promise<number>;
 };
 
 export type CountOptions = Pick<OpenOptions, "tenant"> & {
-  /** Is given what ends the count, for a client that leaves. */
+  /** Receives a function that ends the count if the client leaves. */
   readonly onLeave: (end: () => void) => void;
 };
 
 export type OpenOptions = {
-  /** Whether to retry before the first event; all upstreams of a chain but the last do not. */
+  /** Retries before the first event. Of a chain only the last upstream retries. */
   readonly retry: boolean;
   readonly requestId: string;
-  /** Whose turn it is: what an upstream keeps between turns is found by the same tenant only. */
+  /** The upstream keeps data between turns for each tenant apart. */
   readonly tenant: string;
-  /** Is told how long work on a piece of the answer held the event loop, in milliseconds. */
+  /** Receives the milliseconds for which work on a piece of the answer held the event loop. */
   readonly worked?: ((ms: number) => void) | undefined;
-  /** Is told how the requests fare that are sent for it. */
   readonly watch?: AttemptWatch | undefined;
-  /** More headers for an upstream over HTTP, such as the trace's. */
+  /** More headers for an upstream over HTTP, such as a trace's. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sees what is sent and received, where the turn is recorded. */
+  /** Receives requests and answers of a recorded turn. */
   readonly tap?: WireTap | undefined;
-  /** The same for upstreams that speak in messages. */
+  /** Receives messages of a recorded turn, from upstreams without HTTP. */
   readonly onMessage?: AnswerTap["message"] | undefined;
 };
 
-/** Is told how the requests to an upstream fare; the first is known to be sent. */
+/** Receives the result of each attempt. The first attempt needs no report. */
 export type AttemptWatch = {
-  /** The head of an answer has come. */
+  /** The head of an answer was received. */
   answered(status: number): void;
-  /** A request failed before its first event, and is sent again after so long. */
+  /** A request failed before its first event, and is sent again after `waitMs`. */
   retrying(fault: Fault, waitMs: number): void;
   sentAgain(): void;
 };

@@ -1,2 +1,2 @@
-/** The package's version, which upstreams are sent. A test compares it with `package.json`. */
+/** The package's version, which upstreams receive. A test compares it with `package.json`. */
 export const version = "0.1.0";

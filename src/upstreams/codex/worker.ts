@@ -6,7 +6,7 @@ import type { AppServer } from "./server.ts";
 /** Starts a process; `onExit` is called if it ends. */
 type Start = (onExit: () => void) => Promise<AppServer>;
 
-/** After so many failed starts in a row, turns fail at once in place of waiting for the next. */
+/** After this number of failed starts in a row, turns fail at once in place of waiting for the next. */
 const MAX_FAILURES = 4;
 const FIRST_REST = 100;
 const MAX_REST = 30_000;

@@ -22,7 +22,7 @@ type Queue = Map<Waiting, () => void>;
 /**
  * Shares the connections of one upstream among tenants. Waiting requests are
  * served tenant by tenant, and an eighth of the connections is kept for tenants that
- * hold less than that: unread streams use up the share of their own tenant alone.
+ * hold less than that: unread streams use up only the share of their tenant.
  */
 export class ConnectionShares {
   readonly #options: ShareOptions;

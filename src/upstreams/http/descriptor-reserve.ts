@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { buildConnector } from "undici";
 
-/** Of many descriptors, enough that a burst of new clients can be told what is the matter. */
+/** Largest reserve: a burst of new clients can still receive an error. */
 const MOST_KEPT = 128;
 
-/** The least number that is kept from upstreams; endless where the system does not say how many there are. */
-const reserved = firstReserved(openFilesLimit());
+/** The least descriptor that upstreams may not have; infinite if the system shows no limit. */
+const limit = openFilesLimit();
+const reserved = limit - Math.min(MOST_KEPT, Math.floor(limit / 4));
 
 function openFilesLimit(): number {
   try {
@@ -18,13 +19,9 @@ function openFilesLimit(): number {
   }
 }
 
-function firstReserved(limit: number): number {
-  return limit - Math.min(MOST_KEPT, Math.floor(limit / 4));
-}
-
 /**
- * Whether a socket has one of the last descriptors. They are given out by the
- * lowest free number, so no count has to be kept.
+ * True if a socket has one of the last descriptors. The system hands out the
+ * lowest free number, so that no count is needed.
  */
 export function isInReserve(socket: Socket): boolean {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
@@ -32,15 +29,15 @@ export function isInReserve(socket: Socket): boolean {
 }
 
 /**
- * Leaves the last descriptors to clients: where a process has none, the system
- * accepts new connections only to close them, and nobody is told why.
+ * Leaves the last descriptors to clients: without a descriptor, the system
+ * accepts new connections and closes them without an error.
  */
 export function keepReserve(connect: buildConnector.connector): buildConnector.connector {
-  return (options, told) =>
+  return (options, callback) =>
     connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
-      if (error !== null) return told(error, null);
-      if (!isInReserve(socket)) return told(null, socket);
+      if (error !== null) return callback(error, null);
+      if (!isInReserve(socket)) return callback(null, socket);
       socket.destroy();
-      told(Object.assign(new Error("the last descriptors are kept"), { code: "EMFILE" }), null);
+      callback(Object.assign(new Error("the last descriptors are kept"), { code: "EMFILE" }), null);
     });
 }

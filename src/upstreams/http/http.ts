@@ -83,7 +83,7 @@ type Route = {
   readonly headers: readonly string[];
 };
 
-/** Clients may name any model, so that an upstream keeps the routes of so many. */
+/** Most routes that an upstream keeps: clients may name any model. */
 const MOST_ROUTES = 1024;
 
 /** A model over HTTP, in any dialect. */

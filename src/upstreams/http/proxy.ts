@@ -3,12 +3,12 @@ import { isLoopback } from "../loopback.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What undici knows to speak with a proxy. */
-const spoken = new Set(["http:", "https:", "socks:", "socks5:"]);
+/** Protocols of proxies that undici supports. */
+const supported = new Set(["http:", "https:", "socks:", "socks5:"]);
 
 /**
- * The proxy on the way to an address, by the variables that most programs go
- * by. What runs on this machine is never asked for through another.
+ * The proxy for an address, by the variables that most programs read. Addresses of
+ * this machine have no proxy.
  */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
   const named = namedFor(address, environment);
@@ -16,7 +16,7 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
   throw new Fault("config.invalid", `${unspoken(named.name)}.`);
 }
 
-/** What is wrong with the variable that names it, if anything. */
+/** The problem of the variable that names the proxy. */
 export function proxyProblem(address: URL, environment: Environment): string | undefined {
   const named = namedFor(address, environment);
   return named === undefined || named.proxy !== undefined ? undefined : unspoken(named.name);
@@ -25,7 +25,7 @@ export function proxyProblem(address: URL, environment: Environment): string | u
 const unspoken = (name: string): string =>
   `environment variable ${name} names no proxy; write http://host:port, or unset it`;
 
-/** Which variable counts, and the proxy it names if that is one. */
+/** The variable for an address, and its proxy if the value is valid. */
 function namedFor(
   address: URL,
   environment: Environment,
@@ -36,14 +36,14 @@ function namedFor(
   if (isExempt(address, variable("NO_PROXY", environment))) return undefined;
   const value = variable(name, environment);
   const proxy = URL.parse(value.includes("://") ? value : `http://${value}`);
-  return { name, proxy: proxy !== null && spoken.has(proxy.protocol) ? proxy : undefined };
+  return { name, proxy: proxy !== null && supported.has(proxy.protocol) ? proxy : undefined };
 }
 
-/** Either way of writing it; the small one is the older, and wins. */
+/** A variable in small letters or capitals; the small one is older, and wins. */
 const variable = (name: string, environment: Environment): string =>
   (environment[name.toLowerCase()] || environment[name] || "").trim();
 
-/** `*`, names with all that ends in them, and addresses; each with a port if need be. */
+/** True if a list matches an address: `*`, domains with their subdomains and addresses, each with an optional port. */
 function isExempt({ protocol, hostname, port }: URL, list: string): boolean {
   const ownPort = port || (protocol === "https:" ? "443" : "80");
   const host = hostname.toLowerCase();

@@ -116,7 +116,7 @@ export async function listModels(connection: Connection): Promise<readonly strin
   return readModels(bodyOf(connection, await receive(connection, request, WHOLE_MS).response));
 }
 
-/** The names in a model list, in any of the shapes that servers have for it; a server without a list has none. */
+/** The names in a model list, in any of the shapes that servers have for it. */
 export function readModels(text: string): readonly string[] {
   const list = jsonOf(text);
   const { data, models } = fieldsOf(list) ?? {};

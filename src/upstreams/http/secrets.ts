@@ -8,7 +8,7 @@ type Holding = {
 };
 
 /**
- * The values in the query of a base URL, however an echo may escape them. Some
+ * The values in the query of a base URL, in each form that an echo may have. Some
  * providers take their key there, under any name; versions are no secrets.
  */
 function querySecrets({ search, searchParams }: URL): string[] {
@@ -21,11 +21,11 @@ function querySecrets({ search, searchParams }: URL): string[] {
   return [...new Set([...secret, ...raw, ...secret.map(encodeURIComponent)])];
 }
 
-/** Whether a header of this name is like a key. */
+/** True if a header of this name may hold credentials. */
 export const isCredential = (name: string): boolean =>
   /key|token|auth|secret|cookie|pass|cred|session|sign/i.test(name);
 
-/** What no message may hold: keys, and the headers and parts of the address that are like keys. */
+/** The secrets of an upstream: keys, and headers and parts of the address that are like keys. */
 export function secretsOf({ apiKey, headers = {} }: Holding, base: URL): string[] {
   const values = Object.entries(headers).flatMap(([name, value]) =>
     isCredential(name) ? value : [],
@@ -34,7 +34,7 @@ export function secretsOf({ apiKey, headers = {} }: Holding, base: URL): string[
   append(secrets, values.flatMap(basicSecrets));
   if (apiKey) secrets.push(apiKey);
   append(secrets, querySecrets(base));
-  // A very short one is in every other word.
+  // Very short secrets are in many words.
   return secrets.filter((secret) => secret.length >= 4);
 }
 
@@ -45,18 +45,18 @@ function basicSecrets(header: string): string[] {
     const pair = encoded === undefined ? "" : atob(encoded);
     return pair.includes(":") ? [pair, pair.slice(pair.indexOf(":") + 1)] : [];
   } catch {
-    return []; // It is not base64, and nothing stands in it.
+    return []; // It is not base64.
   }
 }
 
-/** A form of a secret that is shorter is in every other word. */
+/** Shorter forms of a secret are in many words. */
 const SHORTEST_FORM = 6;
 
-/** Every form in which a secret may stand in a text, escaped and encoded. */
+/** The forms that a secret may have in a text, escaped and encoded. */
 export function formsOf(secret: string): readonly string[] {
   const bytes = new TextEncoder().encode(secret);
   const escaped = JSON.stringify(secret).slice(1, -1);
-  // Half a character cannot be encoded so.
+  // `encodeURIComponent` throws for half a character.
   const percent = encodeURIComponent(secret.toWellFormed());
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const forms = [
@@ -75,7 +75,7 @@ export function formsOf(secret: string): readonly string[] {
   return [...new Set(forms)].filter((one) => one.length >= SHORTEST_FORM);
 }
 
-/** What of a secret's base64 does not depend on what stands around it, at one of three places. */
+/** The part of a secret's base64 that does not depend on the text around it, at one of three offsets. */
 function base64Within(bytes: Uint8Array, shift: number): string[] {
   let binary = "\0".repeat(shift);
   for (const byte of bytes) binary += String.fromCharCode(byte);

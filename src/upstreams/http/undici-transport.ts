@@ -4,7 +4,7 @@ import type { Clock } from "../../turn/clock.ts";
 import { keepReserve } from "./descriptor-reserve.ts";
 import { CLOSE_MS, type Connect, type ConnectOptions } from "./transport.ts";
 
-/** Agents pause between turns for tools; a connection kept over that saves a handshake. */
+/** Agents pause between turns for tools; a connection that is kept over the pause saves a handshake. */
 const KEPT_MS = 30_000;
 
 /** Node's transport: undici's dispatcher, without Web streams. */
@@ -26,7 +26,7 @@ function dispatcherFor({ origin, timeouts, connections, proxy }: ConnectOptions)
   const options = {
     connections,
     pipelining: 1,
-    // One turn, one connection: to stop a turn is to close its socket, and nobody else's.
+    // One turn, one connection: a turn is stopped by closing its socket.
     allowH2: false,
     connectTimeout: timeouts.connect,
     headersTimeout: timeouts.headers,
@@ -43,7 +43,7 @@ function dispatcherFor({ origin, timeouts, connections, proxy }: ConnectOptions)
       });
 }
 
-/** To undici a proxy that does not answer is late with an answer; to whoever waits, it is the connection that is late. */
+/** undici reports a proxy that does not answer as late with an answer; for the caller the connection is late. */
 class TunnelPool extends Pool {
   override async connect(asked: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
     try {
