@@ -63,7 +63,7 @@ function readAddress(text: string): string {
   throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
 }
 
-const program = new Command("patchbay")
+export const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
   .version(version)
   .showHelpAfterError("(add --help for what there is)")

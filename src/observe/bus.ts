@@ -4,7 +4,7 @@ import { Metrics } from "./metrics.ts";
 import { RecentTurns } from "./recent-turns.ts";
 
 /** Types that a listener receives only with the option `steps`. */
-const stepTypes = ["step", "attempt", "call"] as const satisfies readonly HappeningType[];
+export const stepTypes = ["step", "attempt", "call"] as const satisfies readonly HappeningType[];
 
 /** Types that each listener without `types` receives. */
 export const mainTypes = [

@@ -5,14 +5,14 @@ const CALLS = [0, 1, 2, 4, 8, 16, 32, 64];
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /** The buckets of histograms. */
-const buckets: Readonly<Record<string, readonly number[]>> = {
+export const buckets: Readonly<Record<string, readonly number[]>> = {
   patchbay_tool_calls_per_turn: CALLS,
   patchbay_turn_seconds: SECONDS,
   patchbay_first_event_seconds: SECONDS,
 };
 
 /** The labels and the help text of each metric. */
-const contents = {
+export const metrics = {
   patchbay_turns_total: "door upstream outcome: Turns by door, upstream and outcome.",
   patchbay_refusals_total: "fault: Requests that never became a turn, by fault.",
   patchbay_fallbacks_total: "from fault: Turns moved on to the next upstream of a chain.",
@@ -49,11 +49,11 @@ const contents = {
   patchbay_turns_running: ": Turns under way.",
 } as const;
 
-type Families = Readonly<Record<keyof typeof contents, Family>>;
+type Families = Readonly<Record<keyof typeof metrics, Family>>;
 
 const newFamilies = (): Families =>
   Object.fromEntries(
-    Object.entries(contents).map(([name, content]) => {
+    Object.entries(metrics).map(([name, content]) => {
       const [labels = "", ...help] = content.split(": ");
       const type =
         name in buckets ? "histogram" : name === "patchbay_turns_running" ? "gauge" : "counter";
