@@ -27,7 +27,11 @@ type Tool = { readonly type: string; readonly function?: { readonly name: string
 type Call = { readonly type: string; readonly name: string; readonly input?: string };
 type Run = {
   readonly sent: readonly string[];
-  readonly verdicts: readonly { readonly path: string; readonly verdict: string; readonly reason: string }[];
+  readonly verdicts: readonly {
+    readonly path: string;
+    readonly verdict: string;
+    readonly reason: string;
+  }[];
   readonly calls: readonly Call[];
 };
 
@@ -48,7 +52,9 @@ async function runPatchbay(): Promise<Run> {
       const message = { role: "assistant", content: null, tool_calls: [call] };
       const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
       reply.setHeader("content-type", "application/json");
-      reply.end(JSON.stringify({ id: "c", object: "chat.completion", created: 1, model: "m", choices }));
+      reply.end(
+        JSON.stringify({ id: "c", object: "chat.completion", created: 1, model: "m", choices }),
+      );
     });
   });
   server.listen(0, "127.0.0.1");
@@ -59,7 +65,11 @@ async function runPatchbay(): Promise<Run> {
     models: { "*": "model/m" },
   });
   const post = async (path: string): Promise<Record<string, unknown>> => {
-    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(request) };
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(request),
+    };
     const response = await gateway.fetch(new Request(`http://gateway${path}`, init));
     return (await response.json()) as Record<string, unknown>;
   };
@@ -86,12 +96,20 @@ const escape = (text: string): string =>
 const WIDTH = 860;
 const LINE = 20;
 
-type Box = { readonly x: number; readonly y: number; readonly width: number; readonly title: string; readonly lines: readonly string[]; readonly color: string };
+type Box = {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly color: string;
+};
 
 function box({ x, y, width, title, lines, color }: Box): string {
   const height = 40 + lines.length * LINE;
   const texts = lines.map(
-    (line, at) => `<text x="${x + 14}" y="${y + 48 + at * LINE}" class="mono">${escape(line)}</text>`,
+    (line, at) =>
+      `<text x="${x + 14}" y="${y + 48 + at * LINE}" class="mono">${escape(line)}</text>`,
   );
   return [
     `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="8" fill="#fff" stroke="${color}" stroke-width="1.5"/>`,
@@ -108,7 +126,14 @@ export async function picture(): Promise<string> {
   const plan = verdicts.map(({ verdict }, at) => `${(words[at] ?? "").padEnd(13)} ${verdict}`);
   const back = calls.map(({ type, name }) => `${type} ${name}`);
   const boxes = [
-    box({ x: 20, y: 20, width: 250, title: "The client declares", lines: declared, color: "#374151" }),
+    box({
+      x: 20,
+      y: 20,
+      width: 250,
+      title: "The client declares",
+      lines: declared,
+      color: "#374151",
+    }),
     box({
       x: 305,
       y: 20,
@@ -117,9 +142,30 @@ export async function picture(): Promise<string> {
       lines: plain.length === 0 ? ["tools: none", "no report of the loss"] : plain,
       color: "#b91c1c",
     }),
-    box({ x: 590, y: 20, width: 250, title: "Patchbay sends", lines: sent.map((name) => `function ${name}`), color: "#047857" }),
-    box({ x: 305, y: 150, width: 250, title: "and reports its plan", lines: plan, color: "#047857" }),
-    box({ x: 590, y: 150, width: 250, title: "and returns the call as", lines: back, color: "#047857" }),
+    box({
+      x: 590,
+      y: 20,
+      width: 250,
+      title: "Patchbay sends",
+      lines: sent.map((name) => `function ${name}`),
+      color: "#047857",
+    }),
+    box({
+      x: 305,
+      y: 150,
+      width: 250,
+      title: "and reports its plan",
+      lines: plan,
+      color: "#047857",
+    }),
+    box({
+      x: 590,
+      y: 150,
+      width: 250,
+      title: "and returns the call as",
+      lines: back,
+      color: "#047857",
+    }),
   ];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 270" width="${WIDTH}" height="270" role="img" aria-label="The tools of one request: a plain proxy drops them, Patchbay sends them and reports what it cannot send">
 <style>.title{font:600 15px system-ui,sans-serif}.mono{font:13px ui-monospace,monospace;fill:#111827}</style>

@@ -26,7 +26,8 @@ function typeOf(node: Node): string {
   if (node.enum !== undefined) return node.enum.map((one) => code(String(one))).join(", ");
   const choices = node.anyOf ?? node.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(" or ");
-  if (node.type === "array") return `list of ${node.items === undefined ? "any" : typeOf(node.items)}`;
+  if (node.type === "array")
+    return `list of ${node.items === undefined ? "any" : typeOf(node.items)}`;
   if (node.type === "object") return "group";
   return node.type ?? "any";
 }
@@ -64,9 +65,18 @@ export function configurationPage(): string {
     if (node.properties !== undefined) return title + rows(settingsOf(node, name));
     const kinds = node.oneOf ?? node.anyOf;
     if (kinds !== undefined)
-      return title + rows([...new Map(kinds.flatMap((one) => settingsOf(one, name)).map((row) => [row[0], row])).values()]);
+      return (
+        title +
+        rows([
+          ...new Map(
+            kinds.flatMap((one) => settingsOf(one, name)).map((row) => [row[0], row]),
+          ).values(),
+        ])
+      );
     const entry = typeof node.additionalProperties === "object" ? node.additionalProperties : {};
-    return entry.properties === undefined ? title.trimEnd() : title + rows(settingsOf(entry, `${name}.NAME`));
+    return entry.properties === undefined
+      ? title.trimEnd()
+      : title + rows(settingsOf(entry, `${name}.NAME`));
   });
   return `# Configuration
 

@@ -13,7 +13,8 @@ const requests: Readonly<Record<string, string>> = {
   "x-patchbay-strict": "`true`: refuse the request if anything of it would be lost. `false`: not.",
   "x-patchbay-disclosure":
     "How long lists of tools are folded, as `tools.disclosure` ([many tools](../guides/many-tools.md)).",
-  "x-patchbay-record": "`true`: [record](../guides/recording.md) this turn, for tenants in `recording.by_header`.",
+  "x-patchbay-record":
+    "`true`: [record](../guides/recording.md) this turn, for tenants in `recording.by_header`.",
   "x-proxy-output-mode":
     "`openai-json` or `obsidian-xml`, as `tools.output` ([several calls](../guides/several-calls.md)).",
   traceparent: "The parent span of the turn, if OpenTelemetry is loaded.",

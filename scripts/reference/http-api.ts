@@ -34,7 +34,8 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "GET /v1/chat/completions/{id}/messages": "The messages of its request.",
   },
   Conversations: {
-    "POST /v1/conversations": "Creates a [conversation](../guides/stored-responses.md#conversations).",
+    "POST /v1/conversations":
+      "Creates a [conversation](../guides/stored-responses.md#conversations).",
     "GET /v1/conversations/{id}": "One conversation.",
     "POST /v1/conversations/{id}": "Changes its `metadata`.",
     "DELETE /v1/conversations/{id}": "Deletes it with its items.",
@@ -47,8 +48,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "GET /v1/models":
       "The names in `models`, and `upstream/model` for each model that an upstream lists.",
     "GET /v1/models/*": "One model.",
-    "POST /v1/plan":
-      "The plan of a Chat, Responses or Messages request. No upstream is called.",
+    "POST /v1/plan": "The plan of a Chat, Responses or Messages request. No upstream is called.",
     "GET /v1/plans/*": "The plan of a past answer, by the id of the answer or of its request.",
     "GET /v1/usage": "[Sums of the tenant's usage](../guides/teams-and-keys.md#usage-and-cost).",
     "GET /v1/turns": "The tenant's latest turns: `last`, or `since` a number.",

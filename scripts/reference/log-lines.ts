@@ -2,7 +2,9 @@ import { mainTypes, stepTypes } from "../../src/observe/bus.ts";
 import { code, described, table } from "./table.ts";
 
 /** Log lines of happenings: `level; fields; meaning`. */
-const happenings: Readonly<Record<string, readonly [level: string, fields: string, meaning: string]>> = {
+const happenings: Readonly<
+  Record<string, readonly [level: string, fields: string, meaning: string]>
+> = {
   begun: [
     "debug",
     "`requestId`, `door`, `route`, `model`, `upstream`, `tenant`, `requestBytes`, `toolBytes`, `stream`, `agent`, `run`",
@@ -68,7 +70,12 @@ const happenings: Readonly<Record<string, readonly [level: string, fields: strin
 };
 
 const others = [
-  ["`stopping on SIGTERM`, `stopping on SIGINT`, `stopping on SIGHUP`, `stopping with its parent`", "info", "", "The gateway stops."],
+  [
+    "`stopping on SIGTERM`, `stopping on SIGINT`, `stopping on SIGHUP`, `stopping with its parent`",
+    "info",
+    "",
+    "The gateway stops.",
+  ],
   ["`uncaught`", "error", "`name`, `code`, `frames`", "An error that belongs to no request."],
   ["`log lines lost`", "warn", "`lines`", "The reader of the log was too slow."],
 ];
@@ -78,10 +85,12 @@ export function logLinesPage(): string {
   const meanings = Object.fromEntries(
     Object.entries(happenings).map(([name, [, , meaning]]) => [name, meaning]),
   );
-  const rows = described("log lines", [...mainTypes, ...stepTypes], meanings).map(([name, meaning]) => {
-    const [level = "", fields = ""] = happenings[name] ?? [];
-    return [code(name), level, fields, meaning];
-  });
+  const rows = described("log lines", [...mainTypes, ...stepTypes], meanings).map(
+    ([name, meaning]) => {
+      const [level = "", fields = ""] = happenings[name] ?? [];
+      return [code(name), level, fields, meaning];
+    },
+  );
   return `# Log lines
 
 After this page you can read and filter the log of a gateway. The kinds of lines are compared with the code (\`npm run docs\`).

@@ -61,7 +61,10 @@ export function supportMatrix(): string {
     Array.from(rows.keys(), (row) => row.split(" ")[at]).join(" "),
   );
   return table(
-    ["provider", ...Array.from(columns.values(), (same) => same.map(([, kind]) => code(kind)).join(", "))],
+    [
+      "provider",
+      ...Array.from(columns.values(), (same) => same.map(([, kind]) => code(kind)).join(", ")),
+    ],
     Array.from(rows, ([row, profiles]) => [
       providerNames(profiles),
       ...Array.from(columns.values(), ([[at] = [0]]) => row.split(" ")[at] ?? ""),
@@ -183,16 +186,21 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "tools.names.max": "The longest tool name.",
   "tools.names.first": "Characters that a tool name may begin with.",
   "tools.names.reserved": "Names that the upstream reserves; `mcp__*` reserves a prefix.",
-  "tools.names.codec": "How invalid names are changed: `bend` (default), or `hash`, which marks every changed name.",
+  "tools.names.codec":
+    "How invalid names are changed: `bend` (default), or `hash`, which marks every changed name.",
   "tools.descriptions": "The longest description of a tool; the rest goes to the instructions.",
-  "tools.choice": "Accepted forms of `tool_choice`: `auto`, `none`, `required`, `function` (one tool), `allowed` (a list).",
+  "tools.choice":
+    "Accepted forms of `tool_choice`: `auto`, `none`, `required`, `function` (one tool), `allowed` (a list).",
   "tools.parallel": "Whether a message may contain several calls.",
-  "tools.declares": "`turn`: tools may change in every turn. `thread`: they are fixed at the start of a thread.",
+  "tools.declares":
+    "`turn`: tools may change in every turn. `thread`: they are fixed at the start of a thread.",
   "tools.deferred": "Whether the upstream loads deferred tools itself.",
   "tools.cached": "Whether the upstream caches prompt prefixes.",
-  "tools.written": "Whether the model writes calls into its text as `<use_tool>` blocks, which are then read as calls.",
+  "tools.written":
+    "Whether the model writes calls into its text as `<use_tool>` blocks, which are then read as calls.",
   "tools.namespaces": "Whether tools may be declared in namespaces; otherwise they are flattened.",
-  "tools.builtins": "By kind: the upstream's own form of a native tool. `$from` copies a value of the client's tool, through `map`, or `else`.",
+  "tools.builtins":
+    "By kind: the upstream's own form of a native tool. `$from` copies a value of the client's tool, through `map`, or `else`.",
   "tools.foreign": "The same for tools in the form of another dialect, by dialect and kind.",
   "tools.schema.refs": "Whether `$ref` is accepted; otherwise definitions are inlined.",
   "tools.schema.unions": "Accepted combinations: `anyOf`, `oneOf`, `allOf`.",
@@ -209,19 +217,24 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "tools.schema.keys": "The form of property names, as `tools.names`.",
   "tools.schema.strict": "Whether `strict` may be requested.",
   "tools.schema.draft": "The only accepted draft of JSON Schema.",
-  params: "By parameter: the upstream's name for it; null: not supported, and the loss is reported.",
-  effort: "By reasoning effort, `*` for others: the upstream's word (`as`; null: none), further `fields`, and `changed: true` if the effort is substantially different. Without a rule an effort is sent as it is.",
+  params:
+    "By parameter: the upstream's name for it; null: not supported, and the loss is reported.",
+  effort:
+    "By reasoning effort, `*` for others: the upstream's word (`as`; null: none), further `fields`, and `changed: true` if the effort is substantially different. Without a rule an effort is sent as it is.",
   fields: "Fields of every request, unless the client sets them; null removes one.",
   "route.path": "The path below the base URL, with `{model}` for the model name.",
   "route.stream": "The path of streams; without it, the upstream is asked for whole answers.",
   "route.without": "Fields that requests leave out.",
   bearer: "Whether the key is sent as a bearer token in any dialect.",
-  pauses: "Whether the upstream pauses answers while it runs tools; they are continued up to five times.",
+  pauses:
+    "Whether the upstream pauses answers while it runs tools; they are continued up to five times.",
   formats: "`text`, `json` (any JSON), `schema` (a schema), `strict` (a schema, always strictly).",
-  "strictSchema.keywords": "Keywords of a strict schema; others are left out and checked in the answer.",
+  "strictSchema.keywords":
+    "Keywords of a strict schema; others are left out and checked in the answer.",
   "strictSchema.formats": "Values of `format` of a strict schema.",
   reasoning: "The field in which the upstream expects its earlier reasoning.",
-  reasons: "Whether models reason without a request for it, so that sealed reasoning can be requested.",
+  reasons:
+    "Whether models reason without a request for it, so that sealed reasoning can be requested.",
   families: "Model names of the provider; `claude-*` is a prefix.",
   defaultModel: "The model for requests without one.",
   "thinking.forms": "Messages: accepted forms of `thinking`.",
@@ -247,9 +260,11 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "history.prefill": "Whether the conversation may end with the beginning of the answer.",
   "history.resultNames": "Whether results must name their tool.",
   "history.reasoningWithCalls": "Replacement for unknown reasoning before calls.",
-  "history.behindResults": "The model's words that are inserted if only the model may speak after results.",
+  "history.behindResults":
+    "The model's words that are inserted if only the model may speak after results.",
   "history.beforeCalls": "The user's words that are inserted if a conversation begins with calls.",
-  "history.ids": "The form of call ids, as `tools.names`; `exact: true`: all have the length `max`.",
+  "history.ids":
+    "The form of call ids, as `tools.names`; `exact: true`: all have the length `max`.",
 };
 
 type Node = { readonly properties?: Readonly<Record<string, Node>> };
@@ -268,7 +283,10 @@ function fieldTable(): string {
   const schema = z.toJSONSchema(capabilitiesSchema, { io: "input", unrepresentable: "any" });
   const paths = pathsOf(schema as Node).filter((path) => path !== "models");
   const rows = described("fields of a profile", paths, fieldMeanings);
-  return table(["field", "meaning"], rows.map(([path, meaning]) => [code(path), meaning]));
+  return table(
+    ["field", "meaning"],
+    rows.map(([path, meaning]) => [code(path), meaning]),
+  );
 }
 
 const profilesText = (
