@@ -84,6 +84,8 @@ After this page you know every setting. \`npm run docs\` makes this page from th
 
 The file is YAML or JSON; [Running a gateway](../guides/running.md) explains which file is used, how \`\${NAME}\` works, and when changes apply. A variable of the environment overrides its setting; an empty variable counts as unset. Switches in variables are \`true\`, \`1\`, \`yes\`, \`on\` or \`false\`, \`0\`, \`no\`, \`off\`. \`patchbay check\` finds every mistake, with the nearest known name. Times are in milliseconds and sizes in bytes.
 
+\`PROXY_FORCE_JSONRPC_STREAM_FOR_NONSTREAM\` of the older proxy is accepted and changes nothing, because every answer is made from a stream.
+
 ${sections.join("\n\n")}
 `;
 }

@@ -174,8 +174,8 @@ it("an app-server whose tools are fixed is restarted, with the results of earlie
   expect(JSON.parse(text)).toEqual({ thread_1: ["read_section"], thread_2: ["search", "cite"] });
 });
 
-it("the first example of docs/agent.md behaves as it says", async () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/agent.md"), "utf8");
+it("the first example of docs/guides/agents.md behaves as it says", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/guides/agents.md"), "utf8");
   const [, code = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
   const body = code.replaceAll(/^import .*$/gm, "").replace("const { output }", "const done");
   await using model = await fakeUpstream(({ body: asked }) =>

@@ -2,14 +2,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { supportMatrix } from "../../scripts/generate.ts";
+import { supportMatrix } from "../../scripts/reference/profiles.ts";
 import { findingLine } from "../../src/host/config/config-file.ts";
 import { loadConfig } from "../../src/host/config/load.ts";
 import { ask } from "../support/client.ts";
 import { fakeUpstream, json } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
 
-const page = readFileSync(join(import.meta.dirname, "../../docs/profiles.md"), "utf8");
+const page = readFileSync(
+  join(import.meta.dirname, "../../docs/guides/adding-a-provider.md"),
+  "utf8",
+);
 const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = ""]) => text);
 
 let directory = "";

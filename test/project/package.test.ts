@@ -19,6 +19,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
+import { missingTargets } from "./links.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -31,6 +32,8 @@ const parts = [
   "docs",
   "scripts/trim-declarations.ts",
   "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
 ];
 
 /** The limits of docs/decisions/0026-the-package.md. */
@@ -110,8 +113,15 @@ describe("the package", () => {
       .filter((file) => file.isFile())
       .map((file) => relative(installed, join(file.parentPath, file.name)));
     const known =
-      /^(?:package\.json|LICENSE|README\.md|dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|docs\/operations\/.+\.(?:ya?ml|json|conf|service|Containerfile|md))$|\/Containerfile$/;
+      /^(?:package\.json|LICENSE|(?:README|CONTRIBUTING|SECURITY)\.md|dist\/.+\.(?:js|d\.ts)|docs\/(?:[\w-]+\/)*[\w-]+\.md|docs\/picture\.svg|docs\/operations\/.+\.(?:ya?ml|json|conf|service|Containerfile|md))$|\/Containerfile$/;
     expect(paths.filter((path) => !known.test(path))).toEqual([]);
+  });
+
+  it("has pages whose links lead to files in it", async () => {
+    const files = await readdir(installed, { recursive: true });
+    const pages = files.filter((file) => file.endsWith(".md"));
+    expect(pages.length).toBeGreaterThan(40);
+    expect(pages.flatMap((page) => missingTargets(installed, page))).toEqual([]);
   });
 
   it("has every declaration that another leads to", async () => {

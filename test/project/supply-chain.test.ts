@@ -28,7 +28,7 @@ it("the licences of what users install are listed", () => {
   const installed = packages
     .filter(([, { dev, devOptional, peer }]) => !(dev ?? devOptional ?? peer ?? false))
     .map(([path, { license }]) => `| ${path.replace("node_modules/", "")} | ${license} |`);
-  const page = read("docs/supply-chain.md");
+  const page = read("docs/internals/supply-chain.md");
   const listed = page
     .split("\n")
     .filter((line) => /^\| [@\w]/.test(line) && !line.includes("licence |"));

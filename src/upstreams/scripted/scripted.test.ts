@@ -88,7 +88,10 @@ const textOf = (answer: Answer<UpstreamName>, choice = 0): string =>
     .join("");
 
 describe("the example in the documentation", () => {
-  const guide = readFileSync(new URL("../../../docs/scripted.md", import.meta.url), "utf8");
+  const guide = readFileSync(
+    new URL("../../../docs/guides/scripted-models.md", import.meta.url),
+    "utf8",
+  );
   const script = /```yaml\n(# weather\.yaml[\s\S]*?)```/.exec(guide)?.[1] ?? "";
 
   it("calls twice, then answers", async () => {
