@@ -36,7 +36,9 @@ function typeOf(node: Node): string {
 function settingsOf(node: Node, path: string): (readonly string[])[] {
   return Object.entries(node.properties ?? {}).flatMap(([key, member]) => {
     const at = path === "" ? key : `${path}.${key}`;
-    if (member.properties !== undefined) return settingsOf(member, at);
+    // A group with a description has a page for its fields.
+    if (member.properties !== undefined && member.description === undefined)
+      return settingsOf(member, at);
     if (member.description === undefined)
       throw new Error(`The setting ${at} has no description: add \`.describe()\` to its schema.`);
     const environment = variables.filter(([set]) => set === at).map(([, name]) => code(name));
@@ -64,15 +66,13 @@ export function configurationPage(): string {
     if (name === "upstreams") return title + upstreamTables(node);
     if (node.properties !== undefined) return title + rows(settingsOf(node, name));
     const kinds = node.oneOf ?? node.anyOf;
-    if (kinds !== undefined)
-      return (
-        title +
-        rows([
-          ...new Map(
-            kinds.flatMap((one) => settingsOf(one, name)).map((row) => [row[0], row]),
-          ).values(),
-        ])
+    if (kinds !== undefined) {
+      const byName = Map.groupBy(
+        kinds.flatMap((one) => settingsOf(one, name)),
+        ([setting]) => setting,
       );
+      return title + rows(Array.from(byName.values(), joined));
+    }
     const entry = typeof node.additionalProperties === "object" ? node.additionalProperties : {};
     return entry.properties === undefined
       ? title.trimEnd()
@@ -94,6 +94,12 @@ function missing(name: string): never {
   throw new Error(`The section ${name} has no description: add \`.describe()\` to its schema.`);
 }
 
+/** One row for a setting that several kinds have, with the types of all. */
+function joined(same: readonly (readonly string[])[]): readonly string[] {
+  const [[setting = "", , ...rest] = []] = same;
+  return [setting, [...new Set(same.map(([, type = ""]) => type))].join(", "), ...rest];
+}
+
 /** One table for each form of upstream. */
 function upstreamTables({ additionalProperties }: Node): string {
   const forms = typeof additionalProperties === "object" ? (additionalProperties.oneOf ?? []) : [];
@@ -102,7 +108,7 @@ function upstreamTables({ additionalProperties }: Node): string {
       const dialect = form.properties?.["dialect"];
       const names = dialect?.enum ?? [dialect?.const];
       const title = names.map((name) => code(String(name))).join(", ");
-      return `### Upstreams with \`dialect\` ${title.replaceAll("`, `", "`, `")}\n\n${rows(settingsOf(form, "upstreams.NAME"))}`;
+      return `### Upstreams with \`dialect\` ${title}\n\n${rows(settingsOf(form, "upstreams.NAME"))}`;
     })
     .join("\n\n");
 }

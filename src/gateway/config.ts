@@ -14,18 +14,20 @@ const quota = z.int().positive().optional();
 
 /** Limits of one tenant; a field that is left out sets no limit. */
 const limitsSchema = z.strictObject({
-  requests_per_minute: quota,
-  /** Input and output tokens together. */
-  tokens_per_minute: quota,
-  concurrent_turns: quota,
-  /** Bytes of the requests of all turns under way, including the stored items they refer to. */
-  bytes_in_flight: quota,
+  requests_per_minute: quota.describe("Turns that start in a minute."),
+  tokens_per_minute: quota.describe("Input and output tokens of a minute."),
+  concurrent_turns: quota.describe("Running turns."),
+  bytes_in_flight: quota.describe(
+    "Bytes of the requests of running turns, with the stored items that they refer to.",
+  ),
 });
 
-/** `limits`: the default for every tenant, and other limits for named tenants. */
 export const tenantLimitsSchema = z.strictObject({
   default: limitsSchema.prefault({}),
-  tenants: z.record(z.string(), limitsSchema).default({}),
+  tenants: z
+    .record(z.string(), limitsSchema)
+    .default({})
+    .describe("By tenant: limits that replace the default."),
 });
 
 export type Limits = z.output<typeof limitsSchema>;
@@ -33,98 +35,139 @@ export type LimitsConfig = z.output<typeof tenantLimitsSchema>;
 
 const MEGABYTE = 1024 * 1024;
 
-/** `recording`: content, folder and retention of recorded turns. */
-const recordingSchema = z.strictObject({
-  /** `masked`: placeholders of the same size replace texts. `full`: only secrets are masked. */
-  content: z.enum(["masked", "full"]).default("masked"),
-  /** Also masks the names of tools. */
-  names: z.enum(["kept", "masked"]).default("kept"),
-  /** Folder of the bundles; default: `recordings` in the user's state directory. */
-  folder: z
-    .string()
-    .optional()
-    .transform((value) => (value === "" ? undefined : value)),
-  keep: z
-    .strictObject({
-      turns: z.int().positive().default(200),
-      bytes: z
-        .int()
-        .positive()
-        .default(64 * MEGABYTE),
-      hours: z.number().positive().default(24),
-    })
-    .prefault({}),
-  /** The tenants whose clients may ask for a record with `x-patchbay-record: true`. */
-  by_header: z.array(z.string().min(1)).default([]),
-});
-
-export type RecordingSettings = z.output<typeof recordingSchema>;
-
-const text = z.string().min(1);
-const count = z.int().nonnegative();
 /** Optional. An empty text counts as left out, since `${NAME:-}` leaves one. */
 const maybe = z
   .string()
   .optional()
   .transform((value) => (value === "" ? undefined : value));
 
-/** Fields of every upstream. */
-const common = {
-  /** A named capability profile; default: the generic one of the dialect. */
-  profile: text.optional(),
-  capabilities: capabilitiesSchema.optional(),
-  /** Models of an upstream that does not list them itself. */
-  models: z.array(text).default([]),
-};
+const recordingSchema = z.strictObject({
+  content: z
+    .enum(["masked", "full"])
+    .default("masked")
+    .describe(
+      "`masked`: placeholders of the same size replace texts. `full`: only secrets are masked.",
+    ),
+  names: z
+    .enum(["kept", "masked"])
+    .default("kept")
+    .describe("`masked`: names of tools are masked too."),
+  folder: maybe.describe("Folder of the bundles; default: `recordings` in the state directory."),
+  keep: z
+    .strictObject({
+      turns: z.int().positive().default(200).describe("The most recorded turns."),
+      bytes: z
+        .int()
+        .positive()
+        .default(64 * MEGABYTE)
+        .describe("The most bytes of recorded turns."),
+      hours: z.number().positive().default(24).describe("The greatest age in hours."),
+    })
+    .prefault({}),
+  by_header: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Tenants whose clients may record a turn with `x-patchbay-record: true`."),
+});
+
+export type RecordingSettings = z.output<typeof recordingSchema>;
+
+const text = z.string().min(1);
+const count = z.int().nonnegative();
+
+const timeout = (preset: number, description: string) =>
+  z.int().positive().default(preset).describe(description);
 
 const timeouts = z.strictObject({
-  /** Milliseconds, like the others. */
-  connect: z.int().positive().default(10_000),
-  queue: z.int().positive().default(30_000),
-  headers: z.int().positive().default(300_000),
-  idle: z.int().positive().default(300_000),
+  connect: timeout(10_000, "Time for a connection, or for a request to the Codex process."),
+  queue: timeout(
+    30_000,
+    "Time that a request waits for a free connection; then it fails with `upstream.busy` or goes to the next upstream.",
+  ),
+  headers: timeout(300_000, "Time until the answer begins."),
+  idle: timeout(300_000, "Longest silence within an answer."),
 });
+
+/** Fields of every upstream. */
+const common = {
+  profile: text
+    .optional()
+    .describe(
+      "[Profile](profiles.md) with its abilities; default: the generic one of its dialect.",
+    ),
+  capabilities: capabilitiesSchema
+    .optional()
+    .describe("Differences from the profile ([fields](profiles.md#fields))."),
+  models: z.array(text).default([]).describe("Models of an upstream that does not list them."),
+};
 
 const httpUpstream = ({ upstreams }: DialectRegistry) =>
   z.strictObject({
-    dialect: z.enum(upstreams.map(({ name }) => name)),
-    base_url: baseUrlFor(upstreams),
-    api_key: apiKey,
-    headers: headers.default({}),
+    dialect: z.enum(upstreams.map(({ name }) => name)).describe("The upstream's wire language."),
+    base_url: baseUrlFor(upstreams).describe(
+      "Address without the route, such as `https://api.example.com/v1`.",
+    ),
+    api_key: apiKey.describe("The upstream's key."),
+    headers: headers.default({}).describe("Further headers of every request."),
     timeouts: timeouts.prefault({}),
-    /** Retries of a request that failed before its first event. */
-    retries: count.max(10).default(2),
-    /** The most connections at once. */
-    connections: z.int().positive().default(256),
+    retries: count
+      .max(10)
+      .default(2)
+      .describe(
+        "Retries of a request that failed before its first event (no connection, 429, 5xx).",
+      ),
+    connections: z.int().positive().default(256).describe("The most turns at once; others wait."),
     ...common,
   });
 
 const codexUpstream = z.strictObject({
-  dialect: z.literal("codex"),
-  /** The binary; default: `codex` on PATH. */
-  command: text.default("codex"),
-  /** The child's CODEX_HOME. */
-  home: text.default("./.patchbay/codex"),
-  processes: z.int().positive().max(64).default(1),
-  /** The most turns of one process at once; far fewer keep a core busy. */
-  seats: z.int().positive().max(1_000).default(32),
-  /** The most turns that wait for a seat; more are refused. */
-  queue: count.max(100_000).default(1_000),
-  /** Address of the model that Codex uses; default: its own sign-in. */
-  base_url: baseUrlFor(builtinDialects.upstreams).optional(),
-  api_key: apiKey,
+  dialect: z.literal("codex").describe("[Codex](../guides/codex.md) as a model."),
+  command: text.default("codex").describe("The binary: a path, or a name on PATH."),
+  home: text
+    .default("./.patchbay/codex")
+    .describe(
+      "`CODEX_HOME` of the process, a folder for nothing else; `serve` uses the state directory.",
+    ),
+  processes: z
+    .int()
+    .positive()
+    .max(64)
+    .default(1)
+    .describe("Child processes; one core serves about 20 turns a second."),
+  seats: z
+    .int()
+    .positive()
+    .max(1_000)
+    .default(32)
+    .describe("The most turns of one process at once."),
+  queue: count
+    .max(100_000)
+    .default(1_000)
+    .describe("The most turns that wait for a seat; more are refused with 503."),
+  base_url: baseUrlFor(builtinDialects.upstreams)
+    .optional()
+    .describe("Responses endpoint that Codex calls; default: Codex's own sign-in."),
+  api_key: apiKey.describe("Key of that endpoint, passed in the environment of the process."),
   timeouts: timeouts.prefault({}),
-  /** Milliseconds for which a thread waits for the results of its calls; 0: every request starts a new one. */
-  park_ms: count.max(3_600_000).default(600_000),
-  /** The most threads that wait; each takes a few megabytes. */
-  parked: count.max(10_000).default(64),
+  park_ms: count
+    .max(3_600_000)
+    .default(600_000)
+    .describe(
+      "Time that a thread waits for the results of its calls; 0: every request starts a new thread.",
+    ),
+  parked: count
+    .max(10_000)
+    .default(64)
+    .describe("The most waiting threads, about 2.5 MB each in Codex."),
   ...common,
 });
 
 const scriptedUpstream = z.strictObject({
-  dialect: z.literal("scripted"),
-  /** A file, or the script itself; left out: the demo. */
-  script: z.union([text, z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
+  dialect: z.literal("scripted").describe("A [scripted model](../guides/scripted-models.md)."),
+  script: z
+    .union([text, z.record(z.string(), z.unknown()), z.array(z.unknown())])
+    .optional()
+    .describe("A file, or the script itself; without it, the demo."),
   ...common,
 });
 
@@ -139,62 +182,117 @@ const origin = z
   )
   .transform((value) => value.toLowerCase().replace(/\/$/, ""));
 
-const positive = z.int().positive();
+const mostOf = (preset: number, description: string) =>
+  z.int().positive().default(preset).describe(description);
+
 const countsSchema = z.strictObject({
-  values: positive.default(defaultCounts.values),
-  values_each: positive.default(defaultCounts.values_each),
-  schemas: positive.default(defaultCounts.schemas),
-  fields: positive.default(defaultCounts.fields),
-  tools: positive.default(defaultCounts.tools),
-  items: positive.default(defaultCounts.items),
-  parts: positive.default(defaultCounts.parts),
+  values: mostOf(defaultCounts.values, "The most JSON values of a request, with stored items."),
+  values_each: mostOf(
+    defaultCounts.values_each,
+    "The most JSON values of one field, or of one entry of a list.",
+  ),
+  schemas: mostOf(defaultCounts.schemas, "The most JSON values of the list of tools."),
+  fields: mostOf(defaultCounts.fields, "The most fields of the body."),
+  tools: mostOf(defaultCounts.tools, "The most tools, including those in namespaces."),
+  items: mostOf(defaultCounts.items, "The most messages or items."),
+  parts: mostOf(defaultCounts.parts, "The most entries of lists within items."),
 } satisfies Record<keyof CountLimits, z.ZodType>);
 
 const serverSchema = z.strictObject({
-  host: text.default("127.0.0.1"),
-  port: count.max(65_535).default(11_435),
-  /** Keys of clients. Without keys any client may enter, and the gateway only binds loopback. */
-  keys: keysSchema,
-  /** Origins of pages that may use it in a browser, beside pages of this machine; `*`: any page. */
-  origins: z.array(origin).default([]),
-  /** Bytes. */
-  body_limit: z.int().positive().default(33_554_432),
-  /** The most parts of each kind in a request body. */
+  host: text
+    .default("127.0.0.1")
+    .describe("Address to listen on. An address other than loopback needs a key."),
+  port: count.max(65_535).default(11_435).describe("Port; 0 takes any free one."),
+  keys: keysSchema.describe(
+    "Keys of clients, each a text or `{ name, key }` ([teams and keys](../guides/teams-and-keys.md)). Without keys any local client may enter.",
+  ),
+  origins: z
+    .array(origin)
+    .default([])
+    .describe(
+      "Origins of pages that may use the gateway in a browser, beside pages of this machine; `*`: any.",
+    ),
+  body_limit: mostOf(33_554_432, "The largest request body, compressed and decompressed."),
   counts: countsSchema.prefault({}),
-  /** Also serves the Responses API over WebSockets. */
-  websocket: z.boolean().default(true),
-  /** Bytes of all bodies that are arriving or being unpacked; without it, eight times `body_limit`. */
-  bodies_limit: z.int().positive().optional(),
-  /** Bytes of memory that the requests of turns under way may hold, as estimated; without it, half of the heap. */
-  turns_limit: z.int().positive().optional(),
-  /** The most characters of an answer. */
-  answer_limit: z.int().positive().default(16_777_216),
-  /** Milliseconds after which a client that reads nothing of a waiting answer is cut off. */
-  stall_timeout_ms: z.int().positive().default(60_000),
-  /** Milliseconds of silence after which a keep-alive is written to a stream; 0: never. */
-  keepalive_ms: count.default(15_000),
-  /** Work on one request that holds the event loop for more milliseconds is counted and logged. */
-  block_budget_ms: z.int().positive().default(100),
-  /** Milliseconds for which a stop waits for the turns under way. */
-  shutdown_grace_ms: count.default(25_000),
+  websocket: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Serves the Responses API over [WebSockets](../guides/stored-responses.md#websockets) too.",
+    ),
+  bodies_limit: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      "Bytes of all bodies that are arriving or waiting; default: eight times `body_limit`. A tenant may hold twice what is free.",
+    ),
+  turns_limit: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      "Estimated memory of all running requests and the data loaded for them; default: half of the heap. A tenant may hold twice what is free.",
+    ),
+  answer_limit: mostOf(
+    16_777_216,
+    "The most characters of an answer; a longer one ends with `upstream.too_long`.",
+  ),
+  stall_timeout_ms: mostOf(60_000, "A client that reads nothing for this time is disconnected."),
+  keepalive_ms: count
+    .default(15_000)
+    .describe(
+      "The longest silence of a stream; then a comment, or a `ping` event for Messages clients, is sent. 0: never.",
+    ),
+  block_budget_ms: mostOf(
+    100,
+    "Work on one request that blocks the event loop for longer is counted and logged.",
+  ),
+  shutdown_grace_ms: count.default(25_000).describe("Time that a stop waits for running turns."),
 });
 
+const flag = (description: string) => z.boolean().default(false).describe(description);
+
 const toolsSchema = z.strictObject({
-  strict: z.boolean().default(false),
-  /** Strategy for long lists of tools. */
-  disclosure: disclosureSchema.default("fit"),
-  /** Form of calls in answers; left out: as the model gave them. */
-  output: z.enum(["openai-json", "obsidian-xml"]).optional(),
-  /** Treats `<use_tool>` in a model's text as a call; left out: as its profile says. */
-  text_calls: z.boolean().optional(),
-  block_max: count.default(0),
-  block_dedup: z.boolean().default(false),
-  block_delimiter: z.string().default(""),
-  stop_after: z.boolean().default(false),
-  stop_after_mode: z.enum(["burst", "first"]).default("burst"),
-  stop_after_grace_ms: count.default(300),
-  suppress_tail: z.boolean().default(false),
-  parallel: z.union([z.boolean(), z.literal("unrequested")]).default(true),
+  strict: flag("Refuses requests of which anything would be lost."),
+  disclosure: disclosureSchema
+    .default("fit")
+    .describe("When long lists of tools are folded ([many tools](../guides/many-tools.md))."),
+  output: z
+    .enum(["openai-json", "obsidian-xml"])
+    .optional()
+    .describe(
+      "Form of calls in answers ([several calls](../guides/several-calls.md)); default: as the model gave them.",
+    ),
+  text_calls: z
+    .boolean()
+    .optional()
+    .describe(
+      "Reads `<use_tool>` in a model's text as a call; default: as its profile sets, and with `obsidian-xml`.",
+    ),
+  block_max: count.default(0).describe("The most calls of a choice; 0: no limit."),
+  block_dedup: flag("Removes calls that repeat an earlier one."),
+  block_delimiter: z
+    .string()
+    .default("")
+    .describe(
+      "Text between two blocks. In the variable, `true` is a blank line and `\\n` and `\\t` are read.",
+    ),
+  stop_after: flag("Ends a turn after its calls."),
+  stop_after_mode: z
+    .enum(["burst", "first"])
+    .default("burst")
+    .describe(
+      "`burst`: the turn ends when no more calls follow. `first`: after the first call, which enables stopping.",
+    ),
+  stop_after_grace_ms: count.default(300).describe("Time that `burst` waits for the next call."),
+  suppress_tail: flag("Removes text after the last call."),
+  parallel: z
+    .union([z.boolean(), z.literal("unrequested")])
+    .default(true)
+    .describe(
+      "`false`: the model is asked for one call, and further calls are withheld. `unrequested` (`false` in the variable): it is asked for one call, and every call is delivered.",
+    ),
 });
 
 const databaseUrl = text.refine(
@@ -205,20 +303,38 @@ const databaseUrl = text.refine(
 );
 
 const retention = {
-  /** Bytes; the default depends on the kind. */
-  max_bytes: z.int().positive().optional(),
-  max_age_days: z.number().positive().optional(),
+  max_bytes: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      "Bytes of content; default: 24 MiB in memory, 1 GiB in SQLite, 10 GiB in PostgreSQL.",
+    ),
+  max_age_days: z.number().positive().optional().describe("Days; default: 30."),
 };
 
+const kindOf = <Kind extends string>(kind: Kind) =>
+  z
+    .literal(kind)
+    .describe(
+      "`memory`: until a restart. `sqlite`: a file. `postgres`: a server. `off`: nothing is stored.",
+    );
+
 const storeSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("memory"), ...retention }),
+  z.strictObject({ kind: kindOf("memory"), ...retention }),
   z.strictObject({
-    kind: z.literal("sqlite"),
-    path: text.default("./.patchbay/patchbay.db"),
+    kind: kindOf("sqlite"),
+    path: text
+      .default("./.patchbay/patchbay.db")
+      .describe("The file; without any `store`, `serve` uses one in the state directory."),
     ...retention,
   }),
-  z.strictObject({ kind: z.literal("postgres"), url: databaseUrl, ...retention }),
-  z.strictObject({ kind: z.literal("off") }),
+  z.strictObject({
+    kind: kindOf("postgres"),
+    url: databaseUrl.describe("Address of the PostgreSQL server."),
+    ...retention,
+  }),
+  z.strictObject({ kind: kindOf("off") }),
 ]);
 
 /** A store may be named by its kind alone: `store: off`. */
@@ -226,19 +342,26 @@ const withStoreKind = (raw: unknown): unknown =>
   isFields(raw) && typeof raw.store === "string" ? { ...raw, store: { kind: raw.store } } : raw;
 
 const telemetrySchema = z.strictObject({
-  /** A file with one NDJSON line of token counts for each turn. */
-  usage_log: maybe,
-  /** A file with one NDJSON line for each event of a turn. */
-  event_log: maybe,
-  /** Logs the message of an upstream that failed, and not only its code. The message may quote the request. */
-  upstream_messages: z.boolean().default(false),
-  /** Turns that are recorded: each in its own file, with the bytes of both sides. */
-  recording: z.enum(["off", "failures", "all"]).default("off"),
+  usage_log: maybe.describe(
+    "File with one line of counts for each turn ([log lines](log-lines.md)).",
+  ),
+  event_log: maybe.describe("File with one line for each step of a turn."),
+  upstream_messages: flag(
+    "Logs the message of an upstream that failed, which may quote the request.",
+  ),
+  recording: z
+    .enum(["off", "failures", "all"])
+    .default("off")
+    .describe("Turns that are [recorded](../guides/recording.md)."),
 });
 
 const consoleSchema = z.strictObject({
-  /** The most finished turns that are kept for operators; 0: none. They take 16 MB at most. */
-  keep: count.max(20_000).default(2_000),
+  keep: count
+    .max(20_000)
+    .default(2_000)
+    .describe(
+      "The most finished turns that `top`, `logs` and plans can show, in 16 MB at most; 0: none.",
+    ),
 });
 
 const upstreamsSchema = (dialects: DialectRegistry) =>
@@ -249,9 +372,10 @@ const upstreamsSchema = (dialects: DialectRegistry) =>
  * may pass either form.
  */
 export const configSchema = z.strictObject({
-  server: serverSchema.prefault({}),
-  upstreams: upstreamsSchema(builtinDialects),
-  /** Names that clients ask for -> `upstream/model`, tried in order. */
+  server: serverSchema
+    .prefault({})
+    .describe("The listening address, its clients, and limits of requests."),
+  upstreams: upstreamsSchema(builtinDialects).describe("The model backends, by name."),
   models: z
     .record(
       z.string(),
@@ -262,18 +386,25 @@ export const configSchema = z.strictObject({
     .transform((models) =>
       Object.fromEntries(Object.entries(models).map(([name, to]) => [name, [to].flat()])),
     )
-    .default({}),
-  tools: toolsSchema.prefault({}),
-  store: storeSchema.prefault({ kind: "memory" }),
-  telemetry: telemetrySchema.prefault({}),
-  /** Settings of recorded turns. */
-  recording: recordingSchema.prefault({}),
-  /** Prices of tokens, by `upstream/model` or by a name in `models`. */
-  prices: pricesSchema,
-  /** Settings of the operators' console. */
-  console: consoleSchema.prefault({}),
-  /** Limits of tenants by the minute and at once. */
-  limits: tenantLimitsSchema.prefault({}),
+    .default({})
+    .describe(
+      "Names that clients ask for, each with `upstream/model` or a list of these, tried in order. `*` answers for every other name.",
+    ),
+  tools: toolsSchema.prefault({}).describe("Rules for tools and their calls."),
+  store: storeSchema
+    .prefault({ kind: "memory" })
+    .describe(
+      "Stored data ([the store](../guides/several-processes.md#the-store)). `store: off` is short for `store: { kind: off }`.",
+    ),
+  telemetry: telemetrySchema.prefault({}).describe("Log files and recording."),
+  recording: recordingSchema.prefault({}).describe("[Recorded turns](../guides/recording.md)."),
+  prices: pricesSchema.describe(
+    "Prices of a million tokens, by `upstream/model` or by a name in `models` ([usage and cost](../guides/teams-and-keys.md#usage-and-cost)).",
+  ),
+  console: consoleSchema.prefault({}).describe("Views of operators."),
+  limits: tenantLimitsSchema
+    .prefault({})
+    .describe("Limits of tenants ([teams and keys](../guides/teams-and-keys.md#limits))."),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -13,15 +13,17 @@ export type DisclosureMode = (typeof disclosureModes)[number];
 
 const mode = z.enum(disclosureModes);
 
+const limit = z.int().nonnegative();
+
 const full = z.strictObject({
-  mode: mode.default("fit"),
-  /** By the model's name as clients ask for it. */
-  models: z.record(z.string(), mode).default({}),
-  /** `auto` folds more deferrable tools than this, or more bytes of definitions. */
-  tools: z.int().nonnegative().default(24),
-  bytes: z.int().nonnegative().default(32_000),
-  /** How many hidden rounds a request may take. */
-  rounds: z.int().nonnegative().max(64).default(8),
+  mode: mode.default("fit").describe("The strategy, as the short form sets it."),
+  models: z
+    .record(z.string(), mode)
+    .default({})
+    .describe("By the name that clients ask for: another strategy."),
+  tools: limit.default(24).describe("`auto` folds longer lists of functions."),
+  bytes: limit.default(32_000).describe("`auto` folds larger lists of definitions."),
+  rounds: limit.max(64).default(8).describe("The most hidden rounds of a request."),
 });
 
 /** A mode alone, or a mode with the limits it works by. */

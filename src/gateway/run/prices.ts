@@ -27,13 +27,11 @@ const amount = z.number().nonnegative();
 
 /** Prices of a million tokens, all in one currency. */
 const priceSchema = z.strictObject({
-  input: amount,
-  /** Input tokens read from a cache, and written to one; default: as other input. */
-  cached: amount.optional(),
-  cache_write: amount.optional(),
-  output: amount,
-  /** The date of the price; shown with costs. */
-  date: z.string().max(40).optional(),
+  input: amount.describe("Input tokens."),
+  cached: amount.optional().describe("Input tokens read from a cache; default: as `input`."),
+  cache_write: amount.optional().describe("Input tokens written to a cache; default: as `input`."),
+  output: amount.describe("Output tokens."),
+  date: z.string().max(40).optional().describe("Date of the price, shown with costs."),
 });
 
 export type Price = Readonly<z.output<typeof priceSchema>>;
