@@ -8,7 +8,7 @@ type Node = {
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
-  readonly const?: unknown;
+  readonly const?: string | number | boolean;
   readonly properties?: Readonly<Record<string, Node>>;
   readonly additionalProperties?: Node | boolean;
   readonly anyOf?: readonly Node[];
@@ -45,7 +45,8 @@ function settingsOf(node: Node, path: string): (readonly string[])[] {
     const preset = member.default === undefined ? "" : code(JSON.stringify(member.default));
     const inside = (member.anyOf ?? member.oneOf ?? []).flatMap((one) => settingsOf(one, at));
     const row = [code(at), typeOf(member), preset, environment.join(", "), member.description];
-    return [row, ...inside];
+    const all: (readonly string[])[] = [row];
+    return all.concat(inside);
   });
 }
 

@@ -97,7 +97,7 @@ After this page you can read and filter the log of a gateway. The kinds of lines
 
 The log is JSON lines on standard error. Each has \`time\`, \`level\` and \`msg\`. No line contains content or a key. \`--log-level\` (\`debug\`, \`info\`, \`warn\`, \`error\`, \`silent\`; default \`info\`) sets the lowest level. \`reason\` is the upstream's own \`code\` and \`type\`; with \`telemetry.upstream_messages: true\` also its \`message\`, up to 300 characters, which may quote a request.
 
-${table(["\`msg\`", "level", "fields", "meaning"], [...rows, ...others])}
+${table(["`msg`", "level", "fields", "meaning"], [...rows, ...others])}
 
 ## The line of a turn
 
@@ -112,7 +112,7 @@ ${table(["\`msg\`", "level", "fields", "meaning"], [...rows, ...others])}
 \`telemetry.event_log\` gets the steps of each turn, joined by \`req_id\`. Every line has \`ts\`, \`phase\`, \`kind\` and \`req_id\`.
 
 ${table(
-  ["\`phase\`", "\`kind\`", "further fields"],
+  ["`phase`", "`kind`", "further fields"],
   [
     ["`http_ingress`", "`client_request`", "`route`, `method`, `requested_model`, `stream`"],
     ["`http_ingress`", "`refusal`", "`route`, `status_code`, `error_code`"],

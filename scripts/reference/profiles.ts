@@ -76,10 +76,12 @@ export function supportMatrix(): string {
 function providerNames(profiles: readonly Profile[]): string {
   const names = profiles.map(({ name }) => name);
   const bare = (name: string): string => name.replace(/-(?:chat|responses|messages)$/, "");
-  const others = provided.filter(({ name }) => !names.includes(name)).map(({ name }) => bare(name));
+  const others = new Set(
+    provided.filter(({ name }) => !names.includes(name)).map(({ name }) => bare(name)),
+  );
   const shown = names.map((name) => {
     if (bare(name) === "generic") return `any other ${name.replace("generic-", "")} server`;
-    return others.includes(bare(name)) ? name : bare(name);
+    return others.has(bare(name)) ? name : bare(name);
   });
   return [...new Set(shown)].join(", ");
 }
