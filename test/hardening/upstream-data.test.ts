@@ -8,7 +8,7 @@ import { StringDecoder } from "node:string_decoder";
 import { stillClock } from "../support/still-clock.ts";
 import { broken } from "../../src/upstreams/http/fault.ts";
 import { counted } from "../../src/dialects/shared/loose.ts";
-import { UsageReader } from "../../src/dialects/messages/usage.ts";
+import { UsageReader } from "../../src/dialects/messages/answer-fields.ts";
 
 describe("blanks before an answer", () => {
   /** Hears so many network reads of blanks, and then an answer. */

@@ -3,7 +3,7 @@ import type { Fields, Part } from "../../turn/turn.ts";
 import { leftOutText } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
-import { isOwnCitation, readCitation, writeCitation } from "./citations.ts";
+import { isOwnCitation, readCitation, writeCitation } from "./answer-fields.ts";
 import { besideWords, blockBeside, extraOf, ownExtra } from "./extra.ts";
 import { blockSchema, blockSchemas, type Source } from "./schema.ts";
 

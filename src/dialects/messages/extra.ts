@@ -1,37 +1,39 @@
 import { isFields } from "../../json/json.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
 
-/** What bears on cost and speed only. */
+/** Fields that concern cost and speed only. */
 const hintKeys: ReadonlySet<string> = new Set(["cache_control", "eager_input_streaming"]);
 
-/** What we do not know, kept for this dialect; null is how clients say "not set". */
-export function extraOf(rest: Fields, more: Fields = {}): { readonly extra?: Extra } {
+/** Unknown fields, kept for this dialect; null is how clients say "not set". `hints`: fields that are hints as well. */
+export function extraOf(rest: Fields, hints?: Fields): { readonly extra?: Extra } {
   let fields: Record<string, unknown> | undefined;
-  let hints: Record<string, unknown> | undefined;
-  for (const [key, value] of [...Object.entries(rest), ...Object.entries(more)]) {
+  let aside: Record<string, unknown> | undefined;
+  for (const key in rest) {
+    const value = rest[key];
     if (value === null || value === undefined) continue;
-    if (key in more || hintKeys.has(key)) (hints ??= {})[key] = value;
+    if (hintKeys.has(key)) (aside ??= {})[key] = value;
     else (fields ??= {})[key] = value;
   }
-  if (fields === undefined && hints === undefined) return nothing;
+  for (const key in hints) if (hints[key] != null) (aside ??= {})[key] = hints[key];
+  if (fields === undefined && aside === undefined) return nothing;
   return {
-    extra: { dialect: "messages", fields: fields ?? {}, ...(hints !== undefined && { hints }) },
+    extra: {
+      dialect: "messages",
+      fields: fields ?? {},
+      ...(aside !== undefined && { hints: aside }),
+    },
   };
 }
 const nothing = {};
 
-/** All of it, to be given back to this dialect. */
+/** All fields that were kept for this dialect. */
 export const ownExtra = (extra: Extra | undefined): Fields =>
-  extra?.dialect === "messages" ? { ...extra.fields, ...extra.hints } : none;
-const none: Fields = {};
+  extra?.dialect === "messages" ? { ...extra.fields, ...extra.hints } : nothing;
 
-/**
- * A block that others are told in words: the words are a text part, and the block
- * itself stands beside them for upstreams that know it.
- */
+/** Keeps the block of a text part that other dialects are sent instead of it. */
 export const besideWords = (block: Fields): Extra => ({
   dialect: "messages",
-  // The words do not say that answers are to cite them.
+  // The text does not request citations.
   fields: isFields(block.citations) && block.citations.enabled === true ? { citations } : {},
   hints: { block },
 });
@@ -40,7 +42,7 @@ const citations: Fields = { enabled: true };
 export const blockBeside = (extra: Extra | undefined): Fields | undefined =>
   extra?.dialect === "messages" ? (extra.hints?.block as Fields | undefined) : undefined;
 
-/** Which of the two blocks for reasoning it is: both hold one opaque text. */
+/** Marks which of the two blocks for reasoning it was: both contain one opaque text. */
 export const reasoningBlock = (type: "thinking" | "redacted_thinking"): Extra => ({
   dialect: "messages",
   fields: {},
@@ -51,3 +53,9 @@ export const isRedacted = (extra: Extra | undefined): boolean | undefined =>
   extra?.dialect === "messages" && extra.hints?.type !== undefined
     ? extra.hints.type === "redacted_thinking"
     : undefined;
+
+/**
+ * The signature of reasoning that has none. Clients fail without a signature, and send back the one
+ * they received; it is never sent to an upstream.
+ */
+export const UNSIGNED = "patchbay:unsigned";

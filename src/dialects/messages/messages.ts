@@ -8,8 +8,7 @@ import { readRequest } from "./read-request.ts";
 import { messagesDoor, messagesRoute } from "./route.ts";
 import { threads } from "./thread.ts";
 import { messagesTraits } from "./traits.ts";
-import { writeAnswer } from "./write-answer.ts";
-import { writeEvents } from "./write-events.ts";
+import { writeAnswer, writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
 /** The version whose requests we write: the one under which sampling may be said at all. */

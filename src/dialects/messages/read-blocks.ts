@@ -5,7 +5,7 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import { JsonScanner } from "../../json/scan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { inputText, listOf, filledText } from "../shared/loose.ts";
-import { readCitation } from "./citations.ts";
+import { readCitation } from "./answer-fields.ts";
 import { extraOf, reasoningBlock } from "./extra.ts";
 
 type Event = TurnEvent<UpstreamName>;

@@ -18,8 +18,7 @@ import { FrameRuns } from "../shared/frame-runs.ts";
 import { exactJsonOf } from "../../json/exact.ts";
 import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
 import { BlocksReader } from "./read-blocks.ts";
-import { readStop, stopExtra } from "./stop.ts";
-import { isWholeUsage, UsageReader } from "./usage.ts";
+import { isWholeUsage, readStop, stopExtra, UsageReader } from "./answer-fields.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

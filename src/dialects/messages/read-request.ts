@@ -26,8 +26,7 @@ import { blocksIn, readPart, readParts } from "./content-parts.ts";
 import { effortIn, readFormat, readThinking, readTier } from "./thinking.ts";
 import { blockSchemas, bodySchema, groupSchema, messageSchema } from "./schema.ts";
 import { messagesTraits } from "./traits.ts";
-import { extraOf, reasoningBlock } from "./extra.ts";
-import { isUnsigned } from "./unsigned.ts";
+import { extraOf, reasoningBlock, UNSIGNED } from "./extra.ts";
 
 /** The kind of the tool of a name, for calls of tools that are declared by their type alone. */
 export type KindOfTool = (name: string) => string;
@@ -154,7 +153,7 @@ function readThought(block: Fields, path: string): Reasoning {
     };
   }
   const { thinking, signature } = shaped(blockSchemas.thinking, block, path);
-  const isSigned = signature != null && signature !== "" && !isUnsigned(signature);
+  const isSigned = signature != null && signature !== "" && signature !== UNSIGNED;
   return {
     type: "reasoning",
     summary: thinking == null || thinking === "" ? [] : [thinking],

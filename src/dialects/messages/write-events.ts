@@ -1,38 +1,47 @@
+/** Writes answers for Messages clients, streamed and whole, as the strictest readers require. */
+
+import { exactJsonOf } from "../../json/exact.ts";
+import { isFields } from "../../json/json.ts";
+import { JsonScanner } from "../../json/scan.ts";
+import type { Answer, AnswerChoice } from "../../stream/fold.ts";
+import { sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { discard, type EventWriter } from "../../stream/straight.ts";
-import type {
-  CallEnd,
-  CallStart,
-  ItemEnd,
-  ItemNote,
-  ItemStart,
-  ReasoningDelta,
-  ReasoningEnd,
-  StopReason,
-  TextDelta,
-  TurnEnd,
-  TurnEvent,
-  TurnStart,
-  Usage,
-  VendorExtra,
-} from "../../turn/event.ts";
-import { JsonScanner } from "../../json/scan.ts";
-import type { ClientName } from "../../turn/names.ts";
-import type { Turn } from "../../turn/turn.ts";
+import type { StopReason, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
+import type { AnyName, ClientName } from "../../turn/names.ts";
+import type { Call, Fields, Item, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { fieldsOf } from "../shared/loose.ts";
-import { asNextParagraph } from "../shared/frame-runs.ts";
 import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
-import { BlockQueue, write, type QueuedBlock } from "./block-queue.ts";
-import { isOwnCitation, writeCitation } from "./citations.ts";
+import { isOwnCitation, writeCitation, writeStop, writeUsage } from "./answer-fields.ts";
 import { errorBody } from "./error-body.ts";
-import { isRedacted } from "./extra.ts";
-import { writeStop } from "./stop.ts";
-import { UNSIGNED } from "./unsigned.ts";
-import { writeUsage } from "./usage.ts";
-import { answerHead, callBlock, inputOf, itemBlock } from "./write-answer.ts";
+import { isRedacted, ownExtra, UNSIGNED } from "./extra.ts";
 
-/** Writes a Messages stream as the strictest readers want it. */
+type Event<Type extends TurnEvent<ClientName>["type"]> = Extract<
+  TurnEvent<ClientName>,
+  { readonly type: Type }
+>;
+
+/** Text of a delta frame before the index of its block, and from there to the text of the delta. */
+const DELTA = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":';
+const TEXT = ',"delta":{"type":"text_delta","text":"';
+const INPUT = ',"delta":{"type":"input_json_delta","partial_json":"';
+const THINKING = ',"delta":{"type":"thinking_delta","thinking":"';
+
+/** A content block. Its index is known once it is the first of the blocks that are not closed. */
+type Block = {
+  readonly start: Fields;
+  index: number | undefined;
+  /** Delta frames from the index on, until the block has one. */
+  readonly waiting: string[];
+  /** A block that was cut off is never closed, so that clients do not use it. */
+  state: "open" | "closed" | "cut";
+  hasDeltas: boolean;
+  /** The extent of the arguments of a function call. */
+  readonly extent?: JsonScanner | undefined;
+};
+
 export const writeEvents = (turn: Turn, context: WriteContext): EventWriter<ClientName> =>
   new MessagesWriter(turn, context);
 
@@ -40,17 +49,20 @@ class MessagesWriter implements EventWriter<ClientName> {
   readonly #turn: Turn;
   readonly #context: WriteContext;
   readonly #lose: OnLoss;
-  readonly #queue = new BlockQueue();
-  readonly #calls = new Map<number, CallOut>();
-  readonly #items = new Map<number, QueuedBlock>();
+  #out: Emit<string> = discard;
+  /** Blocks that are not closed. The API has one open block at a time: the others wait. */
+  readonly #blocks: Block[] = [];
+  #nextIndex = 0;
+  readonly #calls = new Map<number, Block>();
+  readonly #items = new Map<number, Block>();
   #start: TurnStart | undefined;
-  #text: QueuedBlock | undefined;
-  #thought: QueuedBlock | undefined;
-  /** The paragraph of the reasoning that was written last. */
+  #text: Block | undefined;
+  #thought: Block | undefined;
+  /** The paragraph of reasoning that was written last. */
   #paragraph: string | undefined;
   #usage: Usage | undefined;
   #isRefused = false;
-  /** Whether a call broke off within its arguments. */
+  /** True if the arguments of a call broke off. */
   #hasBroken = false;
   #isOver = false;
 
@@ -63,46 +75,61 @@ class MessagesWriter implements EventWriter<ClientName> {
   each(event: TurnEvent<ClientName>, emit: Emit<string>): void {
     // An answer has room for one choice.
     if ("choice" in event && event.choice !== 0) return;
-    if (event.type === "turn-start") return this.#begin(event, emit);
+    this.#out = emit;
+    if (event.type === "turn-start") return this.#begin(event);
     if (event.type === "usage") return void (this.#usage = event.usage);
-    if (this.#start !== undefined && event.type !== "frame") this.#writeStart(emit);
+    if (this.#start !== undefined && event.type !== "frame") this.#writeStart(this.#start);
     switch (event.type) {
       case "text-delta":
-        return this.#sayText(event, emit);
+        if (event.logprobs !== undefined) this.#lose("log-probabilities", 0);
+        if (event.text !== "") this.#write(this.#openText(), TEXT, event);
+        return;
       case "call-delta": {
         const call = this.#calls.get(event.call);
         if (call === undefined) return;
         call.extent?.follow(event.text);
-        return this.#queue.text(call.block, "input_json_delta", event, emit);
+        return this.#write(call, INPUT, event);
       }
       case "reasoning-delta":
-        return this.#think(event, emit);
-      case "call-start":
-        return this.#call(event, emit);
+        return this.#think(event);
+      case "call-start": {
+        const extent = event.kind === "function" ? new JsonScanner() : undefined;
+        return void this.#calls.set(event.call, this.#open(callBlock(event, {}), extent));
+      }
       case "call-end":
-        return this.#endCall(event, emit);
+        return this.#endCall(event);
       case "refusal-delta":
         this.#isRefused = true;
-        return this.#queue.text(this.#openText(emit), "text_delta", event, emit);
+        return this.#write(this.#openText(), TEXT, event);
       case "text-note":
-        return this.#cite(event.annotation, emit);
+        return this.#cite(event.annotation);
       case "text-break":
       case "text-end":
-        return this.#closeText(emit);
+        return this.#closeText();
       case "reasoning-end":
-        return this.#endThought(event, emit);
+        return this.#endThought(event);
       case "item-start":
       case "item-note":
       case "item-end":
-        return this.#item(event, emit);
-      case "vendor-extra":
-        return this.#aside(event);
-      case "turn-end":
-        return this.#end(event, emit);
+        return this.#item(event);
+      case "vendor-extra": {
+        const { of, extra } = event;
+        if (of === "answer") return;
+        for (const [key, value] of Object.entries(extra.fields))
+          if (of !== "choice" || isReportable(key, value)) this.#lose(`\`${key}\``, 0);
+        return;
+      }
+      case "turn-end": {
+        this.#closeText();
+        if (this.#blocks.length > 1 && this.#blocks[0]?.state === "cut")
+          this.#lose("what was said behind a call that was cut off", 0);
+        const delta = writeStop(this.#stopOf(event.stop), event.extra);
+        return this.#frame({ type: "message_delta", delta, usage: writeUsage(this.#usage) });
+      }
       case "turn-fail":
         this.#isOver = true;
-        return write(errorBody(event.fault), emit);
-      // Said by what follows.
+        return this.#frame(errorBody(event.fault));
+      // The events that follow open the block.
       case "text-start":
       case "reasoning-start":
       case "frame":
@@ -113,137 +140,167 @@ class MessagesWriter implements EventWriter<ClientName> {
   }
 
   end(emit: Emit<string>): void {
-    const words = this.#context.closingComment?.() ?? "";
-    if (words !== "") emit(words);
-    if (!this.#isOver) write({ type: "message_stop" }, emit);
+    this.#out = emit;
+    const comment = this.#context.closingComment?.() ?? "";
+    if (comment !== "") emit(comment);
+    if (!this.#isOver) this.#frame({ type: "message_stop" });
+  }
+
+  #frame(event: Fields): void {
+    if (this.#out !== discard) this.#out(sseFrame(JSON.stringify(event), String(event.type)));
   }
 
   /**
-   * An upstream of this dialect counts its input right behind the start, where it
-   * belongs. Where its own frame is forwarded, the start has been written.
+   * An upstream of this dialect counts its input right after the start, and the count belongs into
+   * it. If the frame of the upstream is forwarded, the start has been written.
    */
-  #begin(event: TurnStart, emit: Emit<string>): void {
+  #begin(event: TurnStart): void {
     this.#start = event;
-    if (event.dialect !== "messages" || emit === discard) this.#writeStart(emit);
+    if (event.dialect !== "messages" || this.#out === discard) this.#writeStart(event);
   }
 
-  #writeStart(emit: Emit<string>): void {
-    if (this.#start === undefined) return;
+  #writeStart(start: TurnStart): void {
+    this.#start = undefined;
     const message = {
-      ...answerHead(this.#start, this.#turn, this.#context),
+      ...answerHead(start, this.#turn, this.#context),
       content: [],
       stop_reason: null,
       stop_sequence: null,
       usage: writeUsage(this.#usage),
     };
-    this.#start = undefined;
-    write({ type: "message_start", message }, emit);
+    this.#frame({ type: "message_start", message });
   }
 
-  #sayText(event: TextDelta, emit: Emit<string>): void {
-    if (event.logprobs !== undefined) this.#lose("log-probabilities", 0);
-    if (event.text !== "") this.#queue.text(this.#openText(emit), "text_delta", event, emit);
+  #open(start: Fields, extent?: JsonScanner): Block {
+    const block: Block = {
+      start,
+      index: undefined,
+      waiting: [],
+      state: "open",
+      hasDeltas: false,
+      extent,
+    };
+    if (this.#blocks.push(block) === 1) this.#announce(block);
+    return block;
   }
 
-  /** A block of text begins with its first words: one without any is taken for no answer. */
-  #openText(emit: Emit<string>): QueuedBlock {
-    return (this.#text ??= this.#queue.open({ type: "text", text: "" }, emit));
+  #announce(block: Block): void {
+    const index = (block.index = this.#nextIndex++);
+    this.#frame({ type: "content_block_start", index, content_block: block.start });
+    for (const rest of block.waiting) this.#out(`${DELTA}${index}${rest}`);
+    block.waiting.length = 0;
   }
 
-  #closeText(emit: Emit<string>): void {
-    if (this.#text !== undefined) this.#queue.close(this.#text, emit);
+  /** Writes a frame for each piece of a text. */
+  #write(block: Block, head: string, pieces: Pieces): void {
+    block.hasDeltas = true;
+    const { index } = block;
+    if (index !== undefined && this.#out === discard) return;
+    const start = index === undefined ? head : `${DELTA}${index}${head}`;
+    let frames = "";
+    for (const literal of literalsOf(pieces)) {
+      const frame = `${start}${literal}"}}\n\n`;
+      if (index === undefined) block.waiting.push(frame);
+      else frames += frame;
+    }
+    if (index !== undefined) this.#out(frames);
+  }
+
+  #writeDelta(block: Block, delta: Fields): void {
+    block.hasDeltas = true;
+    const rest = `,"delta":${JSON.stringify(delta)}}\n\n`;
+    if (block.index === undefined) block.waiting.push(rest);
+    else this.#out(`${DELTA}${block.index}${rest}`);
+  }
+
+  /** Closes a block. If it was the open one, those after it are written up to the first that is open. */
+  #close(block: Block): void {
+    if (block.state !== "open") return;
+    block.state = "closed";
+    for (let [first] = this.#blocks; first?.state === "closed"; [first] = this.#blocks) {
+      this.#frame({ type: "content_block_stop", index: first.index });
+      this.#blocks.shift();
+      const [next] = this.#blocks;
+      if (next !== undefined) this.#announce(next);
+    }
+  }
+
+  /** A block of text begins with its first words: clients take an empty one for no answer. */
+  #openText(): Block {
+    return (this.#text ??= this.#open({ type: "text", text: "" }));
+  }
+
+  #closeText(): void {
+    if (this.#text !== undefined) this.#close(this.#text);
     this.#text = undefined;
   }
 
-  #cite(annotation: unknown, emit: Emit<string>): void {
+  #cite(annotation: unknown): void {
     const citation = writeCitation(annotation);
     if (citation === undefined) return this.#lose("a citation", 0);
-    // One of this dialect may come before the words that it is of; others are of words that are there.
-    const text = isOwnCitation(citation) ? this.#openText(emit) : this.#text;
+    // One of this dialect may come before the text that it is about; others are about earlier text.
+    const text = isOwnCitation(citation) ? this.#openText() : this.#text;
     if (text === undefined) return this.#lose("a citation", 0);
-    this.#queue.delta(text, { type: "citations_delta", citation }, emit);
+    this.#writeDelta(text, { type: "citations_delta", citation });
   }
 
-  #think(event: ReasoningDelta, emit: Emit<string>): void {
+  #think(event: Event<"reasoning-delta">): void {
     const paragraph = `${event.of}${event.part}`;
     const isNext = this.#paragraph !== undefined && this.#paragraph !== paragraph;
     this.#paragraph = paragraph;
-    const pieces = isNext ? asNextParagraph(event) : event;
-    this.#queue.text(this.#openThought(emit), "thinking_delta", pieces, emit);
+    this.#write(this.#openThought(), THINKING, isNext ? asNextParagraph(event) : event);
   }
 
-  #openThought(emit: Emit<string>): QueuedBlock {
-    const start = { type: "thinking", thinking: "", signature: "" };
-    return (this.#thought ??= this.#queue.open(start, emit));
+  #openThought(): Block {
+    return (this.#thought ??= this.#open({ type: "thinking", thinking: "", signature: "" }));
   }
 
-  #endThought({ encrypted, extra, details }: ReasoningEnd, emit: Emit<string>): void {
+  #endThought({ encrypted, extra, details }: Event<"reasoning-end">): void {
     this.#paragraph = undefined;
     if (details !== undefined) this.#lose("details of reasoning", 0);
     if (this.#thought === undefined && encrypted === undefined) return;
-    if (this.#thought === undefined && isRedacted(extra) !== false) {
-      const block = this.#queue.open({ type: "redacted_thinking", data: encrypted }, emit);
-      return this.#queue.close(block, emit);
-    }
-    const thought = this.#openThought(emit);
+    if (this.#thought === undefined && isRedacted(extra) !== false)
+      return this.#close(this.#open({ type: "redacted_thinking", data: encrypted }));
+    const thought = this.#openThought();
     this.#thought = undefined;
-    const signature = encrypted ?? UNSIGNED;
-    this.#queue.delta(thought, { type: "signature_delta", signature }, emit);
-    this.#queue.close(thought, emit);
-  }
-
-  #call(event: CallStart<ClientName>, emit: Emit<string>): void {
-    const block = this.#queue.open(callBlock(event, {}), emit);
-    const extent = event.kind === "function" ? new JsonScanner() : undefined;
-    this.#calls.set(event.call, { block, extent });
+    this.#writeDelta(thought, { type: "signature_delta", signature: encrypted ?? UNSIGNED });
+    this.#close(thought);
   }
 
   /**
-   * Clients run a call once its block is closed, whatever follows, and read of
-   * arguments that break off what they can: a call of which an upstream only
-   * says that it is whole would be run with some of them.
+   * Clients run a call once its block is closed, whatever follows, and complete arguments that break
+   * off. A call that an upstream only claims to be whole is therefore left open.
    */
-  #endCall({ call, complete }: CallEnd, emit: Emit<string>): void {
-    const { block, extent } = this.#calls.get(call) ?? {};
+  #endCall({ call, complete }: Event<"call-end">): void {
+    const block = this.#calls.get(call);
     if (block === undefined) return;
-    const isBroken = complete && extent?.isOpen() === true;
+    const isBroken = complete && block.extent?.isOpen() === true;
     if (isBroken) this.#lose("the end of a call's arguments", 0);
     this.#hasBroken ||= isBroken;
-    if (complete && !isBroken) this.#queue.close(block, emit);
-    else this.#queue.cut(block);
+    if (complete && !isBroken) this.#close(block);
+    else block.state = "cut";
   }
 
-  #item(event: ItemStart | ItemNote | ItemEnd, emit: Emit<string>): void {
+  #item(event: Event<"item-start" | "item-note" | "item-end">): void {
+    const { type, raw } = event;
     if (event.dialect !== "messages")
-      return event.type === "item-end"
-        ? this.#lose(`${String(event.raw.type)} items`, 0)
-        : undefined;
-    const known = this.#items.get(event.item);
-    if (event.type === "item-start")
-      return void this.#items.set(event.item, this.#queue.open(itemBlock(event.raw), emit));
-    if (known === undefined) return;
-    if (event.type === "item-note") {
-      const delta = fieldsOf(event.raw.delta);
-      if (delta !== undefined) this.#queue.delta(known, delta, emit);
+      return type === "item-end" ? this.#lose(`${String(raw.type)} items`, 0) : undefined;
+    if (type === "item-start") {
+      // The input follows in deltas.
+      const start = isFields(raw.input) ? { ...raw, input: {} } : raw;
+      return void this.#items.set(event.item, this.#open(start));
+    }
+    const block = this.#items.get(event.item);
+    if (block === undefined) return;
+    if (type === "item-note") {
+      const delta = fieldsOf(raw.delta);
+      if (delta !== undefined) this.#writeDelta(block, delta);
       return;
     }
-    const input = inputOf(event.raw);
-    if (input !== undefined && !known.isWritten)
-      this.#queue.text(known, "input_json_delta", { text: input }, emit);
-    this.#queue.close(known, emit);
-  }
-
-  #aside({ of, extra }: VendorExtra): void {
-    if (of === "answer") return;
-    for (const [key, value] of Object.entries(extra.fields))
-      if (of !== "choice" || isReportable(key, value)) this.#lose(`\`${key}\``, 0);
-  }
-
-  #end({ stop, extra }: TurnEnd, emit: Emit<string>): void {
-    this.#closeText(emit);
-    if (this.#queue.isStuck()) this.#lose("what was said behind a call that was cut off", 0);
-    const delta = writeStop(this.#stopOf(stop), extra);
-    write({ type: "message_delta", delta, usage: writeUsage(this.#usage) }, emit);
+    const hasInput = isFields(raw.input) && Object.keys(raw.input).length > 0;
+    if (hasInput && !block.hasDeltas)
+      this.#write(block, INPUT, { text: JSON.stringify(raw.input) });
+    this.#close(block);
   }
 
   #stopOf(stop: StopReason): StopReason {
@@ -252,5 +309,95 @@ class MessagesWriter implements EventWriter<ClientName> {
   }
 }
 
-/** A call on its way to the client, and how far its arguments have got. */
-type CallOut = { readonly block: QueuedBlock; readonly extent: JsonScanner | undefined };
+/** Writes a whole answer as a message. */
+export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
+  const lose = lossReporter("messages", context.report);
+  const [choice = none] = answer.choices;
+  const isRefused = choice.stop === "end" && choice.items.some(hasRefusal);
+  return JSON.stringify({
+    ...answerHead(answer, turn, context),
+    content: choice.items.flatMap((item) => writeItem(item, lose)),
+    ...writeStop(isRefused ? "filter" : choice.stop, choice.ending),
+    usage: writeUsage(answer.usage),
+  });
+}
+
+const none: AnswerChoice<ClientName> = { index: 0, items: [], stop: "end" };
+
+const hasRefusal = (item: Item): boolean =>
+  item.type === "message" && item.parts.some(({ type }) => type === "refusal");
+
+/** The fields of every answer. Ids of another dialect are not shown. */
+function answerHead(
+  start: Pick<Answer<ClientName>, "dialect" | "id" | "model" | "extra">,
+  turn: Turn,
+  context: WriteContext,
+): Fields {
+  const own = start.dialect === "messages" ? start : undefined;
+  return {
+    ...own?.extra,
+    id: own?.id ?? context.id,
+    type: "message",
+    role: "assistant",
+    model: start.model ?? turn.model,
+  };
+}
+
+function writeItem(item: Item, lose: OnLoss): readonly Fields[] {
+  switch (item.type) {
+    case "message":
+      return writeMessage(item, lose);
+    case "reasoning":
+      return writeThought(item);
+    case "call": {
+      // Clients must not run a call that was cut off.
+      if (item.status === "incomplete") {
+        lose("a call that was cut off", 0);
+        return [];
+      }
+      // Arguments that are not JSON stay as the model wrote them: the client reports them to the model.
+      const input = exactJsonOf(item.input === "" ? "{}" : item.input);
+      return [callBlock(item, isFields(input) ? input : item.input)];
+    }
+    case "opaque":
+      if (item.dialect === "messages") return [item.raw];
+      lose(`${String(item.raw.type)} items`, 0);
+      return [];
+    case "result":
+      return [];
+    default:
+      return item satisfies never;
+  }
+}
+
+function writeMessage({ parts }: Message, lose: OnLoss): readonly Fields[] {
+  return parts.flatMap((part) => {
+    if (part.type !== "text" && part.type !== "refusal") return [];
+    if (part.text === "") return [];
+    if (part.type === "refusal") return [{ type: "text", text: part.text }];
+    if (part.logprobs !== undefined) lose("log-probabilities", 0);
+    const citations = (part.annotations ?? []).map(writeCitation);
+    const kept = citations.filter((one) => one !== undefined);
+    if (kept.length < citations.length) lose("a citation", 0);
+    return [{ type: "text", text: part.text, ...(kept.length > 0 && { citations: kept }) }];
+  });
+}
+
+function writeThought({ content, summary, encrypted, extra }: Reasoning): readonly Fields[] {
+  const thinking = [...content, ...summary].filter((one) => one !== "").join("\n\n");
+  if (thinking === "" && encrypted === undefined) return [];
+  if (thinking === "" && isRedacted(extra) !== false)
+    return [{ type: "redacted_thinking", data: encrypted }];
+  return [{ type: "thinking", thinking, signature: encrypted ?? UNSIGNED }];
+}
+
+const callBlock = <Name extends AnyName>(
+  call: Pick<Call<Name>, "id" | "name" | "extra">,
+  input: unknown,
+): Fields => ({
+  type: "tool_use",
+  id: call.id,
+  name: call.name,
+  input,
+  ...ownExtra(call.extra),
+});
