@@ -1,8 +1,9 @@
+/** Errors as the Messages API writes them. Clients read their words, so some refusals are reworded. */
+
 import type { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { rejectedCapability } from "./rejected-capability.ts";
 
-const byStatus: Readonly<Record<number, string>> = {
+const typesByStatus: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "billing_error",
   403: "permission_error",
@@ -17,55 +18,55 @@ const byStatus: Readonly<Record<number, string>> = {
   529: "overloaded_error",
 };
 
-/** Refusals by the gateway's own rules: clients show them, and do not try again in other ways. */
+/** Refusals by rules of the gateway: clients show them and do not retry in other ways. */
 const policy = new Set(["plan.lossy", "tools.refused"]);
 
 function typeOf({ code, status }: Fault): string {
   if (policy.has(code)) return "policy_blocked";
-  return byStatus[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
+  return typesByStatus[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
 }
 
-/** What a client of the SDK goes by: it sends the whole conversation where threads are not to be had, or this one is not. */
-function codeOf({ code, detail }: Fault): string {
-  if (code === "thread.unknown") return "thread_not_found";
-  return isThreadRefused({ code, detail })
-    ? "thread_unsupported_request"
-    : (detail.upstreamCode ?? code);
-}
-
-const isThreadRefused = ({ code, detail }: Pick<Fault, "code" | "detail">): boolean =>
-  detail.param === "thread" && code === "request.unsupported";
-
-/** An error as the API says it, in a body or in a stream. */
+/** An error in a body or in a stream. */
 export function errorBody(fault: Fault): Fields {
+  const { code, detail } = fault;
   const message = messageOf(fault);
+  // Clients of the SDK send the whole conversation if threads are refused or theirs is unknown.
+  const isThreadRefused = detail.param === "thread" && code === "request.unsupported";
+  const error_code = isThreadRefused
+    ? "thread_unsupported_request"
+    : code === "thread.unknown"
+      ? "thread_not_found"
+      : (detail.upstreamCode ?? code);
   const details = {
-    error_code: codeOf(fault),
-    // For people: what a client goes by may say less.
+    error_code,
+    // The message may tell people less than the fault.
     ...(message !== fault.message && { reason: fault.message }),
-    ...(fault.detail.param !== undefined && { param: fault.detail.param }),
-    // Which features are in the way: none but the thread itself.
-    ...(isThreadRefused(fault) && { unsupported: [] }),
+    ...(detail.param !== undefined && { param: detail.param }),
+    // No feature of the request is in the way of its thread.
+    ...(isThreadRefused && { unsupported: [] }),
   };
-  return {
-    type: "error",
-    error: { type: typeOf(fault), message, details },
-  };
+  return { type: "error", error: { type: typeOf(fault), message, details } };
 }
 
-/** Clients make the conversation shorter where they read these words. */
+export const errorText = (fault: Fault, requestId?: string): string =>
+  JSON.stringify({
+    ...errorBody(fault),
+    ...(requestId !== undefined && { request_id: requestId }),
+  });
+
+/** Clients shorten the conversation when they read these words. */
 const TOO_LONG = "prompt is too long";
 const OVERFLOW = "exceed context limit";
 const tooLong =
   /context[_ ](?:length|window|limit)|maximum context|too many (?:input )?tokens|exceeds the (?:maximum|context)|prompt is too long/i;
-/** What stands before an upstream's own words, with its status. */
+/** The text before the words of an upstream, with its status. */
 const statusWords = /^.{0,200}?\(\d{3}\): /;
 const numbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
 
 function messageOf({ message, isFromUpstream, detail, status }: Fault): string {
   const isTooLong =
     detail.upstreamCode === "context_length_exceeded" || (isFromUpstream && tooLong.test(message));
-  // Clients lower `max_tokens` by the numbers of the other.
+  // Clients lower `max_tokens` by the numbers in `OVERFLOW`.
   if (message.includes(TOO_LONG) || message.includes(OVERFLOW)) return message;
   if (!isTooLong)
     return (isFromUpstream && status === 400 && rejectedCapability(message)) || message;
@@ -78,8 +79,52 @@ function messageOf({ message, isFromUpstream, detail, status }: Fault): string {
   return `${TOO_LONG}: ${asked} tokens > ${most} maximum`;
 }
 
-export const errorText = (fault: Fault, requestId?: string): string =>
-  JSON.stringify({
-    ...errorBody(fault),
-    ...(requestId !== undefined && { request_id: requestId }),
-  });
+/** Capabilities by the words with which upstreams refuse them; the first match wins. */
+const capabilities: readonly (readonly [RegExp, string])[] = [
+  [/role ['"`]?system['"`]? (?:is )?not supported|top-level ['"`]?system/i, "mid_conv_system"],
+  [/system (?:message|role|prompt)s?\b.{0,40}\b(?:beginning|first|start)\b/i, "mid_conv_system"],
+  [
+    /cache_control.{0,60}(?:not (?:permitted|supported|allowed)|unknown|extra)/i,
+    "cache_control_field",
+  ],
+  [
+    /(?:invalid|malformed)\W{0,3}signature|signature\W.{0,40}(?:invalid|required)/i,
+    "thinking_signature",
+  ],
+  [/adaptive.{0,60}(?:not supported|unsupported|not available)/i, "thinking_type:adaptive"],
+  [
+    /(?:effort\b.{0,60}(?:not supported|unsupported)|(?:not support|unsupported).{0,40}effort\b)/i,
+    "effort_unsupported",
+  ],
+  [
+    /(?:response_format|output_config\.format|output_format|structured outputs?|json_schema).{0,60}(?:not supported|unsupported|unavailable)/i,
+    "structured_outputs_unsupported",
+  ],
+  [/image dimensions exceed|too many images/i, "media_budget"],
+  [
+    /(?:image|vision)\w*\W.{0,60}(?:not supported|unsupported)|not support.{0,20}(?:image|vision)/i,
+    "image_block",
+  ],
+  [
+    /(?:document|pdf)s?\b.{0,60}(?:not supported|unsupported)|not support.{0,20}(?:document|pdf)/i,
+    "document_block",
+  ],
+];
+const betaHeader = /anthropic-beta/i;
+const betaName = /\b[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}\b/i;
+
+/** A refusal names its subject within so many characters. */
+const LONGEST = 2000;
+
+/**
+ * Rewords the refusal of a feature that clients can do without: Claude Code repeats its request
+ * without the feature after this message, and up to six times in other ways after any other. Undefined
+ * for other refusals.
+ */
+export function rejectedCapability(message: string): string | undefined {
+  const words = message.slice(0, LONGEST);
+  const found = capabilities.find(([pattern]) => pattern.test(words))?.[1];
+  if (found !== undefined) return `capability_rejected: ${found}`;
+  const beta = betaHeader.test(words) ? betaName.exec(words)?.[0] : undefined;
+  return beta === undefined ? undefined : `capability_rejected: beta_header:${beta}`;
+}

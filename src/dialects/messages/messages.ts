@@ -1,20 +1,19 @@
-import { rateLimitHeaders } from "./rate-limit-headers.ts";
+import type { RateLimits } from "../../turn/rate-limit.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
 import type { Dialect } from "../dialect.ts";
 import { errorText } from "./error-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
-import { messagesDoor, messagesRoute } from "./route.ts";
 import { threads } from "./thread.ts";
-import { messagesTraits } from "./traits.ts";
+import { messagesDoor, messagesRoute, messagesTraits } from "./traits.ts";
 import { writeAnswer, writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
-/** The version whose requests we write: the one under which sampling may be said at all. */
+/** The version of the requests that are written here: later ones refuse the parameters of sampling. */
 const VERSION = "2023-06-01";
 
-/** The Anthropic Messages API, and whoever calls itself compatible. */
+/** The Anthropic Messages API and compatible servers. */
 export const messages = {
   name: "messages",
   title: "Messages",
@@ -67,16 +66,13 @@ export const messages = {
 /** Keys that no chat request has. */
 const keys = ["system", "stop_sequences", "output_config", "anthropic_version"];
 
-/** A chat request has `messages` too, so something must be there that chat says otherwise. */
+/** A chat request has `messages` too, so another sign is needed. */
 function isRequest(body: Fields): boolean {
   if (!Array.isArray(body.messages)) return false;
-  if (keys.some((key) => body[key] !== undefined)) return true;
-  const hasTools = (listOf(body.tools) ?? []).some(
-    (tool) => fieldsOf(tool)?.input_schema !== undefined,
-  );
   return (
-    hasTools ||
-    body.messages.some((message) => (listOf(fieldsOf(message)?.content) ?? []).some(isOwnBlock))
+    keys.some((key) => body[key] !== undefined) ||
+    listOf(body.tools)?.some((tool) => fieldsOf(tool)?.input_schema !== undefined) === true ||
+    body.messages.some((message) => listOf(fieldsOf(message)?.content)?.some(isOwnBlock))
   );
 }
 
@@ -84,3 +80,15 @@ const isOwnBlock = (block: unknown): boolean =>
   ["tool_use", "tool_result", "thinking", "redacted_thinking"].includes(
     String(fieldsOf(block)?.type),
   );
+
+/** The limits of a tenant in the headers that clients of this API read. `now`: milliseconds since the epoch. */
+function rateLimitHeaders({ requests, tokens }: RateLimits, now: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [kind, state] of Object.entries({ requests, tokens })) {
+    if (state === undefined) continue;
+    headers[`anthropic-ratelimit-${kind}-limit`] = String(state.limit);
+    headers[`anthropic-ratelimit-${kind}-remaining`] = String(state.remaining);
+    headers[`anthropic-ratelimit-${kind}-reset`] = new Date(now + state.resetMs).toISOString();
+  }
+  return headers;
+}

@@ -22,7 +22,7 @@ import { isWholeUsage, readStop, stopExtra, UsageReader } from "./answer-fields.
 
 type Event = TurnEvent<UpstreamName>;
 
-/** What of a message has a place in our events. */
+/** Fields of a message that have a place in our events. */
 const known = new Set([
   "id",
   "type",
@@ -36,7 +36,7 @@ const known = new Set([
   "usage",
 ]);
 
-/** Where a delta of each type keeps its text. */
+/** The field of the text in each type of delta. */
 const textFields: ReadonlyMap<unknown, string> = new Map([
   ["text_delta", "text"],
   ["input_json_delta", "partial_json"],
@@ -45,7 +45,6 @@ const textFields: ReadonlyMap<unknown, string> = new Map([
 
 const WITHIN_CALL = "ended its answer in the middle of a call";
 
-/** Reads what a Messages upstream answers. */
 class MessagesReader implements EventReader {
   readonly #frames: boolean;
   readonly #runs = new FrameRuns();
@@ -58,42 +57,32 @@ class MessagesReader implements EventReader {
   #emit: Emit<Event> = () => {};
   #started = false;
   #stopped = false;
-  /** An end that was said within a call: held, because it would end the call too. */
+  /** An end within a call: held, because it would end the call too. */
   #heldEnd: TurnEnd | undefined;
   #over = false;
-  /** Whether the frame at hand is as the API would have sent it. */
-  #forwardable = true;
 
   constructor({ newId, frames }: ReadContext) {
     this.#frames = frames;
-    this.#blocks = new BlocksReader({
-      newId,
-      emit: (event) => this.#say(event),
-      markRepaired: this.#markRepaired,
-    });
+    this.#blocks = new BlocksReader(newId, (event) => this.#pass(event));
   }
-
-  readonly #markRepaired = (): void => {
-    this.#forwardable = false;
-  };
 
   frame(data: string, name: string | undefined, partial: boolean, emit: Emit<Event>): void {
     if (this.#over || data === "") return;
     this.#emit = emit;
-    this.#forwardable = true;
+    this.#blocks.forwardable = true;
     if (data.startsWith("[DONE]") || data.trim() === "[DONE]") return this.end(emit);
     this.#runs.begin();
     const raw = fieldsIn(data);
-    // A frame that the end of the connection cut short says nothing; that it was cut will show.
+    // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = name === "error" ? name : (filledText(raw.type) ?? name);
-    // Clients read the name of the event and nothing else.
-    if (name !== type || raw.type !== type || isListed(data)) this.#markRepaired();
+    // Clients read the name of the event and not the type in it.
+    if (name !== type || raw.type !== type || isListed(data)) this.#blocks.markRepaired();
     const ends = this.#read(type, raw);
     if (type === "content_block_delta" && (name === type || !this.#frames))
       this.#learn(data, name, raw);
     if (!this.#frames) return;
-    emit({ type: "frame", data, name: type, forwardable: this.#forwardable, ends });
+    emit({ type: "frame", data, name: type, forwardable: this.#blocks.forwardable, ends });
   }
 
   run(text: string, at: number, emit: Emit<Event>): number {
@@ -102,11 +91,11 @@ class MessagesReader implements EventReader {
     if (repeated === undefined || run === undefined) return at;
     const { raw, delta, field } = repeated;
     this.#emit = emit;
-    this.#forwardable = raw.type === "content_block_delta";
+    this.#blocks.forwardable = raw.type === "content_block_delta";
     this.#runs.begin(run);
     delta[field] = run.literals.of;
     this.#read("content_block_delta", raw);
-    const forwardable = this.#forwardable;
+    const forwardable = this.#blocks.forwardable;
     if (this.#frames) emit({ type: "frame", data: "", run: text.slice(at, run.end), forwardable });
     return run.end;
   }
@@ -114,9 +103,9 @@ class MessagesReader implements EventReader {
   #learn(data: string, name: string | undefined, raw: Fields): void {
     const delta: Record<string, unknown> | undefined = fieldsOf(raw.delta);
     const field = textFields.get(delta?.type);
-    const said = this.#runs.onlyDelta();
-    if (delta === undefined || field === undefined || said === undefined) return;
-    if (delta[field] !== said.text) return;
+    const text = this.#runs.onlyDelta()?.text;
+    if (delta === undefined || field === undefined || text === undefined) return;
+    if (delta[field] !== text) return;
     if (this.#runs.learn(data, name, [{ type: "text", path: ["delta", field] }]))
       this.#repeated = { raw, delta, field };
   }
@@ -124,16 +113,16 @@ class MessagesReader implements EventReader {
   whole(text: string, emit: Emit<Event>): void {
     if (this.#over) return;
     this.#emit = emit;
-    // The arguments of calls stand here as values.
+    // The arguments of calls are values here.
     const raw = fieldsIn(text, exactJsonOf);
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#readWhole(raw);
     if (!this.#frames) return;
-    const forwardable = this.#forwardable && !isListed(text) && isWholeUsage(raw?.usage);
+    const forwardable = this.#blocks.forwardable && !isListed(text) && isWholeUsage(raw?.usage);
     emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
   }
 
-  /** Some close the connection behind the end of an answer without saying that it was all. */
+  /** Some upstreams close the connection after the end of an answer without a last event. */
   end(emit: Emit<Event>): void {
     if (this.#over || !this.#stopped) return;
     this.#emit = emit;
@@ -148,7 +137,7 @@ class MessagesReader implements EventReader {
     return this.#over;
   }
 
-  /** Reads an event; says whether it was the last. */
+  /** Reads an event and returns what it ends. */
   #read(type: string | undefined, raw: Fields): Frame["ends"] {
     switch (type) {
       case "message_start":
@@ -165,7 +154,7 @@ class MessagesReader implements EventReader {
         this.#blocks.stop(numberOf(raw.index));
         return undefined;
       case "message_delta":
-        if (numberOf(fieldsOf(raw.usage)?.output_tokens) === undefined) this.#markRepaired();
+        if (numberOf(fieldsOf(raw.usage)?.output_tokens) === undefined) this.#blocks.markRepaired();
         this.#count(raw.usage);
         this.#stop(fieldsOf(raw.delta) ?? {});
         return undefined;
@@ -176,7 +165,7 @@ class MessagesReader implements EventReader {
       case "error":
         return this.#fail(bareError(raw));
       case "message":
-        this.#markRepaired();
+        this.#blocks.markRepaired();
         return this.#readWhole(raw);
       default: {
         const fault = upstreamError(raw) ?? strayError(raw);
@@ -196,21 +185,22 @@ class MessagesReader implements EventReader {
     const isCutShort = stop === "length" || stop === "filter";
     for (const [at, block] of blocks.entries())
       this.#blocks.whole(fieldsOf(block) ?? {}, isCutShort && at === blocks.length - 1);
-    this.#forwardable = filledText(raw.id) !== undefined;
+    this.#blocks.forwardable = filledText(raw.id) !== undefined;
     this.#count(raw.usage);
     this.#stop({ ...raw, stop_reason: filledText(raw.stop_reason) ?? "end_turn" });
     return this.#end();
   }
 
   #begin(message: Fields): Frame["ends"] {
-    // What a second answer takes the place of has been passed on already.
+    // The first answer has been passed on, so a second one cannot replace it.
     if (this.#blocks.count > 0)
       return this.#fail(malformed("began another answer in the middle of one"));
-    if (this.#started) this.#markRepaired();
-    if (!isWholeUsage(message.usage) || listOf(message.content) === undefined) this.#markRepaired();
+    if (this.#started) this.#blocks.markRepaired();
+    if (!isWholeUsage(message.usage) || listOf(message.content) === undefined)
+      this.#blocks.markRepaired();
     this.#start(message);
     this.#count(message.usage);
-    // Calls that code of the model's makes stand in the start, without events of their own.
+    // Calls by code of the model are in the start, without other events.
     for (const block of listOf(message.content) ?? []) this.#blocks.whole(fieldsOf(block) ?? {});
     this.#stop(message);
     return undefined;
@@ -220,9 +210,9 @@ class MessagesReader implements EventReader {
     if (this.#started) return;
     this.#started = true;
     const id = filledText(message.id);
-    if (id === undefined) this.#markRepaired();
+    if (id === undefined) this.#blocks.markRepaired();
     const rest = Object.entries(message).filter(([key, value]) => !known.has(key) && value != null);
-    this.#say({
+    this.#pass({
       type: "turn-start",
       dialect: "messages",
       ...(id && { id }),
@@ -233,7 +223,7 @@ class MessagesReader implements EventReader {
 
   #count(raw: unknown): void {
     const usage = this.#usage.each(raw);
-    if (usage !== undefined) this.#say({ type: "usage", usage });
+    if (usage !== undefined) this.#pass({ type: "usage", usage });
   }
 
   #stop(delta: Fields): void {
@@ -244,37 +234,37 @@ class MessagesReader implements EventReader {
     const stop = readStop(reason);
     const end: TurnEnd = { type: "turn-end", choice: 0, stop, ...stopExtra(delta) };
     if (stop === "end" && this.#blocks.hasOpenCall) this.#heldEnd = end;
-    else this.#say(end);
+    else this.#pass(end);
   }
 
   #end(): Frame["ends"] {
     this.#start({});
     if (this.#leavesCall()) return this.#fail(malformed(WITHIN_CALL));
     if (!this.#stopped) {
-      this.#markRepaired();
+      this.#blocks.markRepaired();
       this.#stop({ stop_reason: "end_turn" });
     }
     this.#over = true;
     return "terminal";
   }
 
-  /** Closes what is open. Says whether that is a call of an answer that was not cut off: nobody knows what was to become of it. */
+  /** Closes open blocks. True if a call is open although the answer was not cut off: its arguments may be incomplete. */
   #leavesCall(): boolean {
     const isLeft = this.#heldEnd !== undefined && this.#blocks.hasOpenCall;
     this.#blocks.end();
-    if (this.#heldEnd !== undefined && !isLeft) this.#say(this.#heldEnd);
+    if (this.#heldEnd !== undefined && !isLeft) this.#pass(this.#heldEnd);
     return isLeft;
   }
 
   #fail(fault: Fault): Frame["ends"] {
-    this.#markRepaired();
+    this.#blocks.markRepaired();
     this.#over = true;
     this.#emit({ type: "turn-fail", fault });
     return "terminal";
   }
 
-  /** A call that nobody can answer ends the turn. */
-  #say(event: Event): void {
+  /** Emits an event. A call without a name cannot be answered, so it fails the turn. */
+  #pass(event: Event): void {
     if (this.#over) return;
     if (event.type === "call-start" && event.name === "") return void this.#fail(nameless());
     this.#emit(this.#runs.pass(event));

@@ -1,7 +1,10 @@
-/** Where Messages requests keep what all dialects have. */
-
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
 
+/** The path below the base URL of an upstream, and below the gateway's. */
+export const messagesRoute = "/messages";
+export const messagesDoor = `/v1${messagesRoute}`;
+
+/** The names that the Messages API has for the parts of a request, and properties of its answers. */
 export const messagesTraits: DialectTraits = {
   conversation: "messages",
   instructions: "system",
@@ -26,7 +29,7 @@ export const messagesTraits: DialectTraits = {
   strictFunctions: false,
   openStrict: true,
   builtinsAsFunctions: true,
-  // Clients search the web by a request of its own, and show its answer as what was found.
+  // Clients search the web by a separate request, and show its answer as the result.
   asksForHosted: true,
   sealsReasoning: true,
   signsReasoning: true,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { rejectedCapability } from "./rejected-capability.ts";
+import { rejectedCapability } from "./error-body.ts";
 
 it.each([
   ["role 'system' is not supported on this model", "mid_conv_system"],
