@@ -12,7 +12,7 @@ import type { Writable } from "../../turn/writable.ts";
 import type { TurnStage } from "../run/turn-stage.ts";
 import { RoundAnswer, type RoundOwner } from "./answer.ts";
 import { callIdWith } from "./call-id.ts";
-import { type Folded, foldTools, mayFold } from "./fold.ts";
+import { type Folded, foldTools } from "./fold.ts";
 import {
   amendPlan,
   askFolded,
@@ -127,11 +127,3 @@ export class DisclosureStage implements TurnStage, RoundOwner {
     return carrying ?? id;
   }
 }
-
-/** The stage of one turn; undefined if no upstream of its chain needs the tools folded. */
-export const disclosureStage = (
-  turn: Turn,
-  profiles: readonly Profile[],
-  settings: DisclosureSettings,
-): DisclosureStage | undefined =>
-  mayFold(turn, profiles, settings) ? new DisclosureStage(turn, settings) : undefined;

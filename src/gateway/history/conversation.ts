@@ -1,3 +1,4 @@
+import type { ConversationForm } from "../../dialects/dialect.ts";
 import { listKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isStorableId } from "../../turn/item-ids.ts";
@@ -33,10 +34,13 @@ export const isConversationId = (id: string): boolean => id.startsWith("conv_") 
  * Makes the turn of a request that belongs to a conversation: its items come before the request's
  * own. Undefined for other requests.
  */
-export function recallConversation(state: State, request: ReadBody): Promise<Recalled> | undefined {
-  const form = request.dialect.storage?.conversations;
-  const id = form === undefined || leavesIds(state) ? undefined : form.idIn(request.body);
-  if (form === undefined || id === undefined) return undefined;
+export function recallConversation(
+  state: State,
+  request: ReadBody,
+  form: ConversationForm,
+): Promise<Recalled> | undefined {
+  const id = leavesIds(state) ? undefined : form.idIn(request.body);
+  if (id === undefined) return undefined;
   if (!isConversationId(id)) throw conversationNotFound(id);
   return behindConversation(state, { ...request, body: form.without(request.body) }, id);
 }

@@ -26,7 +26,9 @@ export function recallRequest(
   const rest = isLong(text) ? state.steps.resting() : undefined;
   const begin = (): Recalled | Promise<Recalled> => {
     const request = { ...asked, tenant, headers, text, weigh: memory.load };
-    return recallConversation(state, request) ?? recall(state, request);
+    const form = asked.dialect.storage?.conversations;
+    const held = form && recallConversation(state, request, form);
+    return held ?? recall(state, request);
   };
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);

@@ -5,7 +5,8 @@ import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { DisclosureSettings } from "../fold/settings.ts";
-import { disclosureStage } from "../fold/stage.ts";
+import { mayFold } from "../fold/fold.ts";
+import { DisclosureStage } from "../fold/stage.ts";
 import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
@@ -49,7 +50,10 @@ export function planTurn(
 ): PlanPreview {
   const [link] = selectChain(turn.model, config, upstreams);
   const { profile } = link;
-  const stage = disclosureStage(turn, [profile], asked.disclosure);
+  const { disclosure } = asked;
+  const stage = mayFold(turn, [profile], disclosure)
+    ? new DisclosureStage(turn, disclosure)
+    : undefined;
   const report = reportPlan(planRecord(prepareRound(turn, link, { ...asked, stage }), asked));
   return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
 }

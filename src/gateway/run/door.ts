@@ -22,6 +22,7 @@ export type DoorOwner = {
   over(outcome: Outcome, status: number): void;
 };
 
+/** The client's end of a turn. */
 export type Door = Sink<TurnEvent<ClientName>> & {
   /** Called at regular intervals: every third call without a write in between sends a keep-alive. */
   tick(): void;
@@ -33,15 +34,11 @@ export type Door = Sink<TurnEvent<ClientName>> & {
   abandon(): void;
 };
 
-/** The client's end of a turn. */
-export const openDoor = (run: Run, owner: DoorOwner): Door =>
-  run.turn.stream ? new StreamDoor(run, owner) : new WholeDoor(run, owner);
-
-/** A stream is silent after so many ticks without a write. */
+/** Ticks without a write after which a stream gets a keep-alive. */
 export const QUIET_TICKS = 3;
 
 /** Writes the events of each flush at once. */
-class StreamDoor implements Door {
+export class StreamDoor implements Door {
   readonly #run: Run;
   readonly #owner: DoorOwner;
   #writer: Writer | undefined;
@@ -175,7 +172,7 @@ function streamWriter(run: Run): Writer {
 }
 
 /** Folds the events and answers once. */
-class WholeDoor implements Door {
+export class WholeDoor implements Door {
   readonly #run: Run;
   readonly #owner: DoorOwner;
   readonly #folded = new AnswerFold<ClientName>();

@@ -23,7 +23,7 @@ export type PlanReport = {
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly tools: readonly ToolReport[];
   readonly parameters: readonly ParameterReport[];
-  /** What the gateway asks of the calls in the answer. */
+  /** The gateway's rules for the calls in the answer. */
   readonly rules: readonly RuleReport[];
   /** Whatever was done to the request, the answer's repairs among them once there is one. */
   readonly decisions: readonly Decision[];
@@ -65,7 +65,7 @@ type Planned = {
   readonly decisions: readonly Decision[];
 };
 
-/** What is kept of a planned round: all that its report needs, and no content. */
+/** The kept part of a planned round: the source of its report, without content. */
 export type PlanRecord = Pick<Planned, "profile" | "straight" | "decisions"> & {
   /** `upstream/model`. */
   readonly upstream: string;
@@ -84,14 +84,15 @@ export const planRecord = (
     upstream: link.name,
     profile,
     straight,
-    decisions: [...boundDecisions(decisions), ...repairs],
+    decisions:
+      decisions.length + repairs.length === 0 ? none : [...boundDecisions(decisions), ...repairs],
     tools: plan.verdicts,
     parameters: listParams(plan.turn, profile, link.upstream.traits),
     rules: shaped || rules.parallel === false ? listRules(rules, round) : none,
   };
 };
 
-/** The rules that hold for the calls of a turn: all but one also for calls of what nobody declared. */
+/** The rules for the calls of a turn; all but `parallel` also hold for calls of undeclared tools. */
 function listRules(rules: CallRules, { plan, readsText }: Planned): readonly RuleReport[] {
   const { parallel, max, stopAfter, stopMode, graceMs, dedup, suppressTail, output = "" } = rules;
   const list: RuleReport[] = [];
@@ -157,7 +158,7 @@ function parameterReport(
       upstream_name: decision.action === "dropped" ? null : (target ?? null),
       reason: decision.reason,
     };
-  // What has no word there and no decision asks for nothing that would not happen anyway.
+  // A parameter without a name there and without a decision is the default there.
   const reason = target === undefined ? "asks for what happens anyway" : "the upstream takes it";
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
@@ -171,9 +172,9 @@ const MAX_BYTES = 65_536;
 const none: readonly never[] = [];
 
 /**
- * A plan that is written out only where somebody asks for it. Turns with the same
- * plan share one object, as those of a conversation mostly do: what a store keeps
- * in memory of each is little then, and a database is given the same text again.
+ * A plan that is written as JSON when it is first read. Turns with the same plan, as in a
+ * conversation, share one object, so that a store in memory keeps little for each and a database
+ * receives the same text again.
  */
 export function keptPlan(round: Planned, asked: Parameters<typeof planRecord>[1]): StoredPlan {
   const record = planRecord(round, asked);

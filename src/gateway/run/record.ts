@@ -37,7 +37,7 @@ export class AnswerRecord {
   /** An item is closed. */
   readonly keep = (id: string, json: string): void => void this.items.push({ id, json });
 
-  /** The answer is over. */
+  /** The answer has ended. */
   readonly record = (json: string, shared?: SharedText): void => {
     this.#written = { json, shared };
     this.#sent = undefined;

@@ -15,7 +15,7 @@ import { tappedSource } from "../../upstreams/tap.ts";
 import { isForgotten } from "../history/origin.ts";
 import { faultForClient, notRead } from "./client-fault.ts";
 import { Continuation, continuing } from "./continuation.ts";
-import { openDoor, type Door, type DoorOwner } from "./door.ts";
+import { type Door, type DoorOwner, StreamDoor, WholeDoor } from "./door.ts";
 import { finishRun, keepAnswer } from "./record.ts";
 import {
   planRound,
@@ -127,7 +127,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
         this.#joined !== undefined ||
         this.#continuation !== undefined ||
         this.#limits !== undefined;
-      this.#door = openDoor(run, this);
+      this.#door = turn.stream ? new StreamDoor(run, this) : new WholeDoor(run, this);
       this.#open(first);
     } catch (error) {
       this.fail(run.faultOf(error));
@@ -166,7 +166,9 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
         run.round = planned;
         if (run.options.strict) requireWhole(planned);
         if (!run.generates) run.round = withoutAnswer(planned);
-        run.planned();
+        const ms = run.now();
+        run.plannedMs ??= ms;
+        run.reach("planned", ms);
         if (this.#at + 1 === run.chain.length) dropSource(run.turn.body);
         return run.round;
       } catch (error) {

@@ -40,4 +40,4 @@ export const mayShape = (rules: CallRules, turn: Turn): boolean =>
   rules.stopAfter ||
   rules.suppressTail ||
   rules.output === "obsidian-xml" ||
-  leavesOutText(rules, turn);
+  (rules.output === "openai-json" && leavesOutText(rules, turn));

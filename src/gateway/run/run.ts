@@ -273,12 +273,6 @@ export class Run implements AttemptWatch {
     return this.rounds === 0 ? 0 : (this.usage.total?.total ?? 0);
   }
 
-  planned(): void {
-    const ms = this.now();
-    this.plannedMs ??= ms;
-    this.#reach("planned", ms);
-  }
-
   /** A request is sent: the first of a round to `upstream/model`, or the last one again. */
   asked(upstream?: string): void {
     const ms = this.now();
@@ -287,10 +281,10 @@ export class Run implements AttemptWatch {
     const name = upstream ?? this.attempts.at(-1)?.upstream ?? "";
     if (this.attempts.length < MAX_ATTEMPTS)
       this.attempts.push({ upstream: name, atMs: ms, ms: 0 });
-    this.#reach("asked", ms);
+    this.reach("asked", ms);
   }
 
-  /** The current round is over: reports it, if anything reads the report. */
+  /** The current round has ended: reports it, if anything reads the report. */
   roundEnded(link: Link, fault: Fault | undefined): RoundDone | undefined {
     this.attemptEnded(fault);
     if (this.span === undefined && !this.state.bus.listeners.has("round")) return undefined;
@@ -313,7 +307,7 @@ export class Run implements AttemptWatch {
     if (attempt !== undefined) attempt.status = status;
     const ms = this.now();
     this.headersMs ??= ms;
-    this.#reach("headers", ms);
+    this.reach("headers", ms);
   }
 
   retrying(fault: Fault, waitMs: number): void {
@@ -339,7 +333,8 @@ export class Run implements AttemptWatch {
     }
   }
 
-  #reach(step: TurnStep, ms: number): void {
+  /** Notes the step that the turn has reached, at milliseconds since its start. */
+  reach(step: TurnStep, ms: number): void {
     this.step = step;
     const { bus } = this.state;
     if (bus.followsSteps) bus.report({ type: "step", requestId: this.requestId, step, ms });
@@ -356,7 +351,7 @@ export class Run implements AttemptWatch {
       case "turn-start":
         this.start = event;
         this.firstEventMs = this.now();
-        return this.#reach("first", this.firstEventMs);
+        return this.reach("first", this.firstEventMs);
       case "call-start":
         this.#listCall(event, "cut");
         return;
@@ -365,7 +360,7 @@ export class Run implements AttemptWatch {
         if (call !== undefined) {
           call.ms = this.now() - call.atMs;
           if (event.complete) call.outcome = "given";
-          this.#tellCall(call);
+          if (this.state.bus.followsSteps) this.#reportCall(call);
         }
         if (!event.complete) return;
         this.figures.given++;
@@ -390,13 +385,13 @@ export class Run implements AttemptWatch {
     const call = this.#listCall(event, outcome);
     if (call === undefined) return;
     call.argumentChars = chars;
-    this.#tellCall(call);
+    if (this.state.bus.followsSteps) this.#reportCall(call);
   };
 
   #listCall(event: CallStart<AnyName>, outcome: CallOutcome): Writable<CallDetail> | undefined {
     const atMs = this.now();
     this.firstCallMs ??= atMs;
-    this.#reach("call", atMs);
+    this.reach("call", atMs);
     if (this.callDetails.length >= MAX_CALLS) return undefined;
     const { choice, call, namespace } = event;
     const name = namespace === undefined ? event.name : `${namespace}.${event.name}`;
@@ -414,9 +409,8 @@ export class Run implements AttemptWatch {
     return detail;
   }
 
-  #tellCall(call: CallDetail): void {
-    const { bus } = this.state;
-    if (bus.followsSteps) bus.report({ type: "call", requestId: this.requestId, ...call });
+  #reportCall(call: CallDetail): void {
+    this.state.report({ type: "call", requestId: this.requestId, ...call });
   }
 
   /** The place of a call in the list, looked for from the end: most events are of the last call. */

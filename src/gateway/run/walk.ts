@@ -1,11 +1,11 @@
 /** The walk of a turn: its body is read, what it refers to is recalled, its model selected, and then it runs. */
 
-import type { DoorDialect, SocketRequest } from "../../dialects/dialect.ts";
+import type { DoorDialect } from "../../dialects/dialect.ts";
 import { noStore } from "../../history/none.ts";
 import { startSpan } from "../../observe/spans.ts";
-import type { Fields } from "../../turn/turn.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
-import { disclosureStage } from "../fold/stage.ts";
+import { mayFold } from "../fold/fold.ts";
+import { DisclosureStage } from "../fold/stage.ts";
 import { startInBackground } from "../history/background/start.ts";
 import type { TurnOverrides } from "../history/compact.ts";
 import { recallRequest } from "../history/recall-request.ts";
@@ -26,39 +26,34 @@ export function serveTurn(asked: RequestContext, dialect: DoorDialect): void | P
     session === undefined ? asked : { ...asked, state: session.stateOver(asked.state) };
   const { params } = context;
   return withBody(context, (said) => {
-    const { body, generates } =
-      session === undefined ? { body: said, generates: true } : messageOn(dialect, said);
+    const message = session === undefined ? undefined : dialect.socket?.readMessage(said);
+    const body = message?.body ?? said;
     return recallRequest(context, { dialect, body, params }, (request) =>
-      startTurn(context, dialect, { ...request, generates }),
+      startTurn(context, dialect, request, { generates: message?.generates ?? true }),
     );
   });
 }
-
-/** What a message on a WebSocket asks for. */
-const messageOn = ({ socket }: DoorDialect, said: Fields): SocketRequest =>
-  socket?.readMessage(said) ?? { body: said, generates: true };
 
 /** Starts the turn of a request that has been read and recalled. */
 export function startTurn(
   context: RequestContext,
   dialect: DoorDialect,
-  request: Recalled & Partial<Pick<SocketRequest, "generates">>,
-  over?: TurnOverrides,
+  request: Recalled,
+  over: Partial<TurnOverrides & Pick<Run, "generates">>,
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;
   const { turn } = request;
   const route = routeFor(state, turn.model);
   const run = new Run(context, request, { dialect, route, options: turnOptions(context, route) });
-  run.generates = request.generates ?? true;
   if (state.store !== noStore && dialect.completions?.isWanted(turn) === true)
     run.completion = dialect.completions;
-  const inBackground = isInBackground(turn);
+  const inBackground = turn.gatewayFields !== undefined && isInBackground(turn);
   run.stage = turnStage(run, route, inBackground);
   const [first] = route.chain;
   const ahead = { upstream: first.name, provider: first.provider, stream: turn.stream };
   run.span = startSpan(ahead, exchange.headers);
-  if (over !== undefined) Object.assign(run, over);
-  // Last: if anything throws behind it, such as a stage of a user, the limits would stay taken.
+  Object.assign(run, over);
+  // Last: if something threw after it, such as a stage of a user, the limits would stay taken.
   const size = exchange.body.length + (request.bytes ?? 0);
   run.limits = state.limits.enter(tenant, size, () => inputTokens(turn));
   run.memory = context.memory.keep();
@@ -76,12 +71,15 @@ function turnStage(run: Run, route: ModelRoute, inBackground: boolean): TurnStag
     stages.push(withOwnId());
   const paused = route.pausing.length === 0 ? undefined : pausedStage(turn, route.pausing);
   if (paused !== undefined) stages.push(paused);
-  const disclosure = disclosureStage(turn, route.profiles, run.options.disclosure);
-  if (disclosure !== undefined) stages.push(disclosure);
+  const { disclosure } = run.options;
+  if (mayFold(turn, route.profiles, disclosure)) {
+    const folding = new DisclosureStage(turn, disclosure);
+    run.disclosure = folding.figures;
+    stages.push(folding);
+  }
   for (const make of state.stages ?? []) {
     const stage = make(turn);
     if (stage !== undefined) stages.push(stage);
   }
-  run.disclosure = disclosure?.figures;
   return stages.length < 2 ? stages[0] : joinStages(stages);
 }
