@@ -6,7 +6,7 @@ import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { pathText, type Problem } from "../../diagnostics/problem.ts";
 import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { checkScript, type ScriptProblem } from "../../upstreams/scripted/script.ts";
+import { checkScript } from "../../upstreams/scripted/script.ts";
 import type { Finding } from "./config-file.ts";
 import type { Environment } from "./env.ts";
 import type { ConfigReader } from "./sources.ts";
@@ -33,7 +33,7 @@ export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
     if (!isFields(upstream) || upstream.script === undefined) return upstream;
     const path = ["upstreams", name, "script"];
     if (typeof upstream.script !== "string") {
-      for (const { path: at, message } of scriptProblems(upstream.script))
+      for (const { path: at, message } of checkScript(upstream.script).problems)
         problems.push({ path: [...path, ...at], message });
       return upstream;
     }
@@ -47,7 +47,7 @@ export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
     // Several upstreams may follow one script.
     if (!files.includes(file)) {
       files.push(file);
-      for (const { path: at, line, message } of scriptProblems(script))
+      for (const { path: at, line, message } of checkScript(script).problems)
         findings.push({ file, line, path: pathText(at), message });
     }
     return { ...upstream, script };
@@ -68,11 +68,6 @@ function textIn(path: string, reader: ConfigReader): string | undefined {
   } catch {
     return undefined; // Whatever the reason, the remedy is the same.
   }
-}
-
-function scriptProblems(script: unknown): readonly ScriptProblem[] {
-  const checked = checkScript(script);
-  return checked.ok ? [] : checked.problems;
 }
 
 /**

@@ -63,10 +63,16 @@ export class AnswerReader {
       case "turn/started":
         this.turn ??= filledText(fieldsOf(params.turn)?.id);
         return;
-      case "item/started":
-        return this.#readStarted(params);
+      case "item/started": {
+        const item = fieldsOf(params.item) ?? {};
+        if (item.type === "agentMessage") this.#openText(item);
+        if (item.type === "reasoning") this.#openReasoning(item);
+        return;
+      }
       case "item/agentMessage/delta":
-        return this.#readText(params);
+        if (typeof params.delta !== "string") return;
+        this.#openText({ id: params.itemId }).streamed = true;
+        return this.#emitText(params.delta);
       case "item/reasoning/summaryTextDelta":
         return this.#readReasoning(params, "summary");
       case "item/reasoning/textDelta":
@@ -79,18 +85,6 @@ export class AnswerReader {
         return this.#readEnd(params);
       default:
     }
-  }
-
-  #readStarted(params: Fields): void {
-    const item = fieldsOf(params.item);
-    if (item?.type === "agentMessage") this.#openText(item);
-    if (item?.type === "reasoning") this.#openReasoning(item);
-  }
-
-  #readText({ delta, itemId }: Fields): void {
-    if (typeof delta !== "string") return;
-    this.#openText({ id: itemId }).streamed = true;
-    this.#emitText(delta);
   }
 
   #readReasoning(params: Fields, of: "content" | "summary"): void {

@@ -85,7 +85,7 @@ export class Thread implements Listener {
     const { items, options } = request;
     if (items.length > 0 && !this.#released)
       await this.#ask("thread/inject_items", { threadId, items });
-    if (this.#isReleased()) return;
+    if (this.#released) return;
     this.#watchSilence();
     const { turn } = await this.#ask("turn/start", { threadId, input: [], ...options });
     this.#turn = filledText(fieldsOf(turn)?.id);
@@ -115,7 +115,7 @@ export class Thread implements Listener {
     } catch {
       this.release(); // Input that Codex has taken cannot be withdrawn.
     }
-    if (this.#isReleased()) return false;
+    if (this.#released) return false;
     this.request = request;
     this.#out = out;
     this.#leave = leave;
@@ -125,10 +125,6 @@ export class Thread implements Listener {
     this.#watchSilence();
     for (const [callId, id] of this.#toolRequests) this.#respond(id, callId);
     return true;
-  }
-
-  #isReleased(): boolean {
-    return this.#released;
   }
 
   /** Responds to Codex's request for a call's result, if that is there. */

@@ -2,13 +2,13 @@ import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Headers as Fields } from "../retry.ts";
 import {
-  CLOSE_MS,
   type Connect,
   type HttpRequest,
   pairsOf,
   type ResponseController,
   type ResponseHandler,
   type Timeouts,
+  untilIdle,
   type Utf8Decoder,
 } from "./transport.ts";
 
@@ -23,34 +23,25 @@ export const fetchTransport =
   (fetch: Fetch): Connect =>
   ({ origin, timeouts, proxy, clock }) => {
     if (proxy !== undefined) throw noProxy(proxy);
-    const running = new Set<FetchExchange>();
+    const running = new Map<FetchExchange, Promise<void>>();
     const encoder = new TextEncoder();
     let isClosed = false;
-    let whenIdle = (): void => {};
-    const isOver = (one: FetchExchange): void => {
-      running.delete(one);
-      if (running.size === 0) whenIdle();
-    };
     return {
       send(request, handler) {
         const exchange = new FetchExchange(handler, timeouts, clock);
         if (isClosed) return handler.onResponseError(exchange, coded("UND_ERR_CLOSED"));
-        running.add(exchange);
-        void exchange.run(fetch, origin, request).finally(() => isOver(exchange));
+        const ended = exchange.run(fetch, origin, request);
+        running.set(
+          exchange,
+          ended.finally(() => running.delete(exchange)),
+        );
       },
       encode: (text) => encoder.encode(text),
       newDecoder,
       async close() {
         isClosed = true;
-        if (running.size === 0) return;
-        await new Promise<void>((resolve) => {
-          const calledOff = clock.at(clock.now() + CLOSE_MS, resolve);
-          whenIdle = () => {
-            calledOff();
-            resolve();
-          };
-        });
-        for (const exchange of running) exchange.abort(coded("UND_ERR_DESTROYED"));
+        await untilIdle(clock, Promise.all(running.values()));
+        for (const exchange of running.keys()) exchange.abort(coded("UND_ERR_DESTROYED"));
       },
     };
   };

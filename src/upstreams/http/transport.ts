@@ -73,4 +73,12 @@ export type ConnectOptions = {
 /** Makes the transport of one upstream; each runtime has its own. */
 export type Connect = (options: ConnectOptions) => Transport;
 
-export const CLOSE_MS = 10_000;
+const CLOSE_MS = 10_000;
+
+/** Waits until all exchanges have ended, for `CLOSE_MS` at most. */
+export async function untilIdle(clock: Clock, idle: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancelTimer = clock.at(clock.now() + CLOSE_MS, resolve);
+  await Promise.race([idle, promise]);
+  cancelTimer();
+}

@@ -1,8 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { buildConnector, errors, Pool, ProxyAgent, type Dispatcher } from "undici";
-import type { Clock } from "../../turn/clock.ts";
 import { keepReserve } from "./descriptor-reserve.ts";
-import { CLOSE_MS, type Connect, type ConnectOptions } from "./transport.ts";
+import { type Connect, type ConnectOptions, untilIdle } from "./transport.ts";
 
 /** Agents pause between turns for tools; a connection that is kept over the pause saves a handshake. */
 const KEPT_MS = 30_000;
@@ -17,7 +16,10 @@ export const undiciTransport: Connect = (options) => {
       void dispatcher.dispatch({ ...common, method, path, headers, body }, handler),
     encode: (text) => Buffer.from(text),
     newDecoder: () => new StringDecoder("utf8"),
-    close: () => closeDispatcher(dispatcher, clock),
+    async close() {
+      await untilIdle(clock, dispatcher.close());
+      await dispatcher.destroy();
+    },
   };
 };
 
@@ -53,14 +55,4 @@ class TunnelPool extends Pool {
       throw error;
     }
   }
-}
-
-async function closeDispatcher(dispatcher: Dispatcher, clock: Clock): Promise<void> {
-  let calledOff = (): void => {};
-  const late = new Promise<void>((resolve) => {
-    calledOff = clock.at(clock.now() + CLOSE_MS, resolve);
-  });
-  await Promise.race([dispatcher.close(), late]);
-  calledOff();
-  await dispatcher.destroy();
 }

@@ -7,11 +7,13 @@ import { ownOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
 /** A problem of a script; with a line if the script is text. */
-export type ScriptProblem = Problem & { readonly line?: number | undefined };
+type ScriptProblem = Problem & { readonly line?: number | undefined };
 
-export type CheckedScript =
-  | { readonly ok: true; readonly script: Script }
-  | { readonly ok: false; readonly problems: readonly ScriptProblem[] };
+/** The script is undefined if it has problems. */
+type CheckedScript = {
+  readonly script?: Script | undefined;
+  readonly problems: readonly ScriptProblem[];
+};
 
 const choice = z.int().nonnegative().optional();
 const chunks = z.int().positive().max(100_000).optional();
@@ -237,10 +239,10 @@ export function checkScript(source: unknown): CheckedScript {
       message: message.split("\n")[0] ?? message,
       line: lines.linePos(pos[0]).line,
     }));
-    return { ok: false, problems };
+    return { problems };
   }
   const value = valueOf(document);
-  if (value === undefined) return { ok: false, problems: [{ path: [], message: ENDLESS }] };
+  if (value === undefined) return { problems: [{ path: [], message: ENDLESS }] };
   return checkValue(value, (path) => {
     const offset = offsetOf(document, path);
     return offset === undefined ? undefined : lines.linePos(offset).line;
@@ -264,9 +266,9 @@ function valueOf(document: Document): unknown {
 
 /** The script, or one Fault with all its problems. */
 export function readScript(source: unknown, name: string): Script {
-  const checked = checkScript(source);
-  if (checked.ok) return checked.script;
-  const problems = checked.problems.map(
+  const { script, problems: found } = checkScript(source);
+  if (script !== undefined) return script;
+  const problems = found.map(
     ({ path, line, message }) =>
       `${line === undefined ? "" : `line ${line}, `}\`${pathText(path) || "script"}\` ${message}`,
   );
@@ -274,11 +276,10 @@ export function readScript(source: unknown, name: string): Script {
 }
 
 function checkValue(value: unknown, lineOf: (path: Path) => number | undefined): CheckedScript {
-  const read = script.safeParse(value, { reportInput: true });
-  if (read.success) return { ok: true, script: read.data };
-  const problems = read.error.issues.flatMap((issue) => problemsIn(issue, keysAt));
+  const { data, error } = script.safeParse(value, { reportInput: true });
+  const problems = (error?.issues ?? []).flatMap((issue) => problemsIn(issue, keysAt));
   return {
-    ok: false,
+    script: data,
     problems: problems.map(({ path, message }) => ({ path, message, line: lineOf(path) })),
   };
 }

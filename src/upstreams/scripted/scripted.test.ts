@@ -390,13 +390,10 @@ describe("what a scripted upstream got", () => {
 });
 
 describe("a script that is wrong", () => {
-  const problems = (source: unknown): string[] => {
-    const checked = checkScript(source);
-    if (checked.ok) return [];
-    return checked.problems.map(
+  const problems = (source: unknown): string[] =>
+    checkScript(source).problems.map(
       ({ line, path, message }) => `${line}: ${path.join(".")} ${message}`,
     );
-  };
 
   it("says what is known where a key is not", () => {
     const calls = "name, arguments, input, id, kind, namespace, chunks";
