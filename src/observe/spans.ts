@@ -21,25 +21,16 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 export type TurnAhead = Pick<TurnDone, "upstream" | "provider" | "stream">;
 
 /** The span of a turn in its client's trace. */
-export type TurnSpan = {
-  /** Starts a span below it for one upstream call. */
-  startRound(ahead: TurnAhead): RoundSpan;
-  end(turn: TurnDone): void;
-};
+export type TurnSpan = NonNullable<ReturnType<typeof startSpan>>;
 
 /** The span of one upstream call. */
-export type RoundSpan = {
-  /** Headers that continue the trace at the upstream. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Without a round if the turn ended first. */
-  end(round?: RoundDone): void;
-};
+export type RoundSpan = ReturnType<TurnSpan["startRound"]>;
 
 /**
  * Starts a span by the GenAI conventions of OpenTelemetry, below the client's span. Undefined if
  * the process has no SDK of OpenTelemetry.
  */
-export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefined {
+export function startSpan(ahead: TurnAhead, asked: Headers) {
   // The host may register an SDK at any time.
   const provider = trace.getTracerProvider();
   const tracer =
@@ -47,25 +38,37 @@ export function startSpan(ahead: TurnAhead, asked: Headers): TurnSpan | undefine
       ? provider.getDelegateTracer("patchbay")
       : provider.getTracer("patchbay");
   if (tracer === undefined) return undefined;
-  const attributes = aheadOf(ahead);
-  const parent = parentOf(asked);
-  const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, parent);
+  const span = openSpan(tracer, ahead, parentOf(asked));
   return {
-    startRound: (round) => startRound(tracer, span, round),
-    end: (turn) => end(span, turn),
+    startRound: (round: TurnAhead) => startRound(tracer, span, round),
+    end(turn: TurnDone): void {
+      if (span.isRecording()) {
+        span.updateName(nameOf(turn));
+        span.setAttributes(attributesOf(turn));
+        if (turn.outcome === "failed") span.setStatus({ code: SpanStatusCode.ERROR });
+      }
+      span.end();
+    },
   };
 }
 
-function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead): RoundSpan {
-  const below = trace.setSpan(ROOT_CONTEXT, turn);
-  const attributes = aheadOf(ahead);
-  const span = tracer.startSpan(nameOf(ahead), { kind: SpanKind.CLIENT, attributes }, below);
+const openSpan = (tracer: Tracer, ahead: TurnAhead, parent: Context): Span =>
+  tracer.startSpan(
+    nameOf(ahead),
+    { kind: SpanKind.CLIENT, attributes: attributesAhead(ahead) },
+    parent,
+  );
+
+function startRound(tracer: Tracer, turn: Span, ahead: TurnAhead) {
+  const span = openSpan(tracer, ahead, trace.setSpan(ROOT_CONTEXT, turn));
+  /** Headers that continue the trace at the upstream. */
   const headers: Record<string, string> = {};
   // Other fields of the client's trace, such as baggage, are not sent to the upstream.
   propagation.inject(trace.setSpan(ROOT_CONTEXT, span), headers);
   return {
-    headers,
-    end(round) {
+    headers: headers as Readonly<typeof headers>,
+    /** Without a round if the turn ended first. */
+    end(round?: RoundDone): void {
       span.setAttributes({
         "gen_ai.usage.input_tokens": round?.usage?.input,
         "gen_ai.usage.output_tokens": round?.usage?.output,
@@ -84,20 +87,11 @@ function parentOf(asked: Headers): Context {
   return trace.getSpan(active) === undefined ? propagation.extract(active, asked) : active;
 }
 
-function end(span: Span, turn: TurnDone): void {
-  if (span.isRecording()) {
-    span.updateName(nameOf(turn));
-    span.setAttributes(attributesOf(turn));
-    if (turn.outcome === "failed") span.setStatus({ code: SpanStatusCode.ERROR });
-  }
-  span.end();
-}
-
 const nameOf = (turn: TurnAhead): string => `chat ${modelOf(turn)}`;
 const modelOf = ({ upstream }: TurnAhead): string => upstream.slice(upstream.indexOf("/") + 1);
 
 /** Attributes for the decision of a sampler. */
-const aheadOf = (turn: TurnAhead): Attributes => ({
+const attributesAhead = (turn: TurnAhead): Attributes => ({
   "gen_ai.operation.name": "chat",
   "gen_ai.provider.name": turn.provider,
   "gen_ai.request.model": modelOf(turn),
@@ -108,7 +102,7 @@ const aheadOf = (turn: TurnAhead): Attributes => ({
 function attributesOf(turn: TurnDone): Attributes {
   const { usage, calls, firstEventMs } = turn;
   const attributes: Attributes = {
-    ...aheadOf(turn),
+    ...attributesAhead(turn),
     "gen_ai.request.choice.count": turn.choices === 1 ? undefined : turn.choices,
     "gen_ai.response.id": turn.answerId,
     "gen_ai.response.model": turn.answerModel,

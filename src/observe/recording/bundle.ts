@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import { isWithin, jsonOf } from "../../json/json.ts";
 import { Fault } from "../../turn/fault.ts";
-import { fields as fieldsOf } from "../fields.ts";
+import { fields } from "../fields.ts";
 
 /** The version of the format; other versions are refused. */
 export const BUNDLE_VERSION = 1;
@@ -42,29 +42,31 @@ const bytes = {
 /** The number of a choice, call or part from 0. No model gives more of them. */
 const choice = z.int().min(0).max(9_999);
 const count = z.number().min(0);
-const fields = z.record(text, z.unknown());
+const anyFields = z.record(text, z.unknown());
 const unknowns = z.array(z.unknown()).optional();
-const extra = z.strictObject({ dialect: text, fields, hints: fields.optional() }).optional();
+const extra = z
+  .strictObject({ dialect: text, fields: anyFields, hints: anyFields.optional() })
+  .optional();
 const id = text.optional();
 const complete = z.boolean().optional();
 const dialect = text;
 
 const usage = z.strictObject({
-  ...fieldsOf(count, "input", "output", "total"),
-  ...fieldsOf(count.optional(), "cached", "cacheWrite", "reasoning"),
+  ...fields(count, "input", "output", "total"),
+  ...fields(count.optional(), "cached", "cacheWrite", "reasoning"),
   extra,
 });
 
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, shape: Shape) =>
   z.strictObject({ type: z.literal(type), ...shape });
-const item = { choice, item: choice, dialect, raw: fields };
+const item = { choice, item: choice, dialect, raw: anyFields };
 
 /** Each `TurnEvent` except frames, which only HTTP upstreams have. */
 const bundleEvent = z.discriminatedUnion("type", [
   event("turn-start", {
-    ...fieldsOf(id, "dialect", "id", "model"),
+    ...fields(id, "dialect", "id", "model"),
     created: z.number().optional(),
-    extra: fields.optional(),
+    extra: anyFields.optional(),
   }),
   event("text-start", { choice, id, phase: id }),
   event("text-break", { choice }),
@@ -81,9 +83,9 @@ const bundleEvent = z.discriminatedUnion("type", [
     extra: extra.unwrap(),
   }),
   event("call-start", {
-    ...fieldsOf(choice, "choice", "call"),
-    ...fieldsOf(text, "id", "kind", "name"),
-    ...fieldsOf(id, "namespace", "itemId"),
+    ...fields(choice, "choice", "call"),
+    ...fields(text, "id", "kind", "name"),
+    ...fields(id, "namespace", "itemId"),
     extra,
   }),
   event("call-delta", { choice, call: choice, text }),
@@ -123,22 +125,22 @@ const rows = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(sha
 
 /** The fields of a plan that `explain` shows. */
 const plan = z.object({
-  ...fieldsOf(text, "upstream", "profile"),
+  ...fields(text, "upstream", "profile"),
   straight: z.boolean(),
   tools: rows({
-    ...fieldsOf(text, "path", "name", "verdict", "reason"),
+    ...fields(text, "path", "name", "verdict", "reason"),
     upstream_name: text.nullish(),
   }),
   rules: rows({
-    ...fieldsOf(text, "path", "reason"),
+    ...fields(text, "path", "reason"),
     value: z.union([text, z.number(), z.boolean()]),
   }),
-  decisions: rows(fieldsOf(text, "path", "action", "reason")),
+  decisions: rows(fields(text, "path", "action", "reason")),
 });
 
 /** The fields of a turn's account that are read. */
 const done = z.object({
-  ...fieldsOf(text, "door", "model", "outcome"),
+  ...fields(text, "door", "model", "outcome"),
   fault: text.optional(),
   rounds: z.int().min(0),
   calls: z.object({ given: z.int().min(0) }),
@@ -151,7 +153,7 @@ export const bundleLine = z.discriminatedUnion("line", [
     line: z.literal("bundle"),
     version: z.int(),
     id: text.max(300),
-    ...fieldsOf(text, "gateway", "node", "platform"),
+    ...fields(text, "gateway", "node", "platform"),
     recorded: z.iso.datetime(),
     content: z.enum(["masked", "full"]),
     names: z.enum(["kept", "masked"]),
@@ -174,7 +176,7 @@ export const bundleLine = z.discriminatedUnion("line", [
     line: z.literal("upstream-request"),
     at,
     try: nth,
-    ...fieldsOf(text, "upstream", "method", "path", "body"),
+    ...fields(text, "upstream", "method", "path", "body"),
     headers,
   }),
   z.strictObject({ line: z.literal("upstream-head"), at, try: nth, status, headers }),
@@ -210,7 +212,7 @@ export type Settings = Omit<z.output<typeof settingsLine>, "line">;
 export type LineOf<Type extends BundleLine["line"]> = Extract<BundleLine, { readonly line: Type }>;
 
 /** Bytes of a stream, with the time of their arrival. */
-type Chunk = { readonly at: number; readonly bytes: Buffer };
+export type Chunk = { readonly at: number; readonly bytes: Buffer };
 
 /** One call to an upstream. */
 export type BundleTry = {

@@ -3,9 +3,16 @@ import { errorWords } from "../../dialects/errors/error-words.ts";
 import { errorFault } from "../../dialects/errors/upstream-error.ts";
 import { fieldsIn, filledText, listOf } from "../../dialects/shared/loose.ts";
 import { reasonOf, reasonWords } from "../../turn/failure-reason.ts";
-import { ownOf } from "../../json/json.ts";
+import { jsonOf, ownOf } from "../../json/json.ts";
 import type { Bundle, BundleTry } from "./bundle.ts";
-import { errorMessageIn, readSide, textOf, type ReadSide, wireFrames } from "./read-answer.ts";
+import {
+  bytesOf,
+  errorMessageIn,
+  readSide,
+  textOf,
+  type ReadSide,
+  wireFrames,
+} from "./read-answer.ts";
 import { sizesOf } from "./text-mask.ts";
 
 type Explanation = {
@@ -71,7 +78,7 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
   const came =
     request === undefined
       ? count(events.length, "event")
-      : `${count(wireFrames(chunks.map(({ bytes }) => bytes)).filter(({ type }) => type !== "comment").length, "frame")} in ${count(chunks.length, "piece")}`;
+      : `${count(wireFrames(bytesOf(chunks)).length, "frame")} in ${count(chunks.length, "piece")}`;
   const status = head === undefined ? "" : ` answered ${head.status} and`;
   const ended =
     end?.error === undefined
@@ -85,7 +92,7 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
 
 /** An upstream's reason for its refusal. */
 function refusalSentence(chunks: BundleTry["chunks"]): string {
-  const raw = fieldsIn(Buffer.concat(chunks.map(({ bytes }) => bytes)).toString("utf8"));
+  const raw = fieldsIn(Buffer.concat(bytesOf(chunks)).toString("utf8"));
   const said = raw === undefined ? undefined : errorWords(raw);
   if (said === undefined) return "";
   const reason = reasonOf(errorFault(said));
@@ -94,8 +101,8 @@ function refusalSentence(chunks: BundleTry["chunks"]): string {
 }
 
 function endSentence({ done, reply }: Bundle): string {
-  const frames = wireFrames(reply.chunks.map(({ bytes }) => bytes));
-  const sent = count(frames.filter(({ type }) => type !== "comment").length, "frame");
+  const frames = wireFrames(bytesOf(reply.chunks));
+  const sent = count(frames.length, "frame");
   if (reply.end?.left === true) return `The client left after ${sent}.`;
   const { outcome = "refused", calls = { given: 0 } } = done ?? {};
   const fault = done?.fault === undefined ? "" : ` (${done.fault})`;
@@ -103,20 +110,10 @@ function endSentence({ done, reply }: Bundle): string {
   return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls.given, "call")}${said === undefined ? "" : `: ${said.replace(/\.$/, "")}`}.`;
 }
 
-function verdictSentence({ fault, frame, reason = "" }: Verdict): string {
-  const where = frame === undefined || frame === 0 ? "" : `, frame ${frame}`;
-  switch (fault) {
-    case "none":
-      return "Nothing is unlawful on either side.";
-    case "client":
-      return `The fault is the client's: ${reason}.`;
-    case "upstream":
-      return `The fault is the upstream's${where}: ${reason}`.replace(/\.?$/, ".");
-    case "gateway":
-      return `The fault is the gateway's${where}: ${reason}`.replace(/\.?$/, ".");
-    default:
-      return fault satisfies never;
-  }
+function verdictSentence({ fault, frame = 0, reason }: Verdict): string {
+  if (fault === "none") return "Nothing is unlawful on either side.";
+  const where = frame === 0 ? "" : `, frame ${frame}`;
+  return `The fault is the ${fault}'s${where}: ${reason}`.replace(/\.?$/, ".");
 }
 
 /** The side at fault, and the first frame with the problem. */
@@ -147,22 +144,13 @@ function readUpstream(
 ): ReadSide | undefined {
   const dialect = ownOf(settings.upstreams, upstream)?.dialect;
   if (dialect === undefined || (head?.status ?? 0) >= 300 || chunks.length === 0) return undefined;
-  return readSide(
-    dialect,
-    chunks.map(({ bytes }) => bytes),
-    { closed: true },
-  );
+  return readSide(dialect, bytesOf(chunks), { closed: true });
 }
 
 function readClient({ done, reply }: Bundle): ReadSide | undefined {
   const door = done?.door;
   if (door === undefined || reply.head?.status !== 200) return undefined;
-  const closed = reply.end?.left !== true;
-  return readSide(
-    door,
-    reply.chunks.map(({ bytes }) => bytes),
-    { closed },
-  );
+  return readSide(door, bytesOf(reply.chunks), { closed: reply.end?.left !== true });
 }
 
 function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found | undefined {
@@ -185,13 +173,7 @@ function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found |
 function isJson({ stretches }: ReadSide["calls"][number]): boolean {
   const text = textOf(stretches);
   // Custom tools take free text.
-  if (!/^\s*[{[]/.test(text)) return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false; // That it throws is the answer.
-  }
+  return !/^\s*[{[]/.test(text) || jsonOf(text) !== undefined;
 }
 
 /** The first part of the upstream's content that did not reach the client, if no rule was to change it. */

@@ -6,6 +6,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { SseReader } from "../../stream/sse.ts";
 import { jsonOf } from "../../json/json.ts";
+import type { Chunk } from "./bundle.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -38,10 +39,12 @@ export function readSide(
     ?.upstream?.readEvents({ newId: (prefix) => `${prefix}_`, frames: false });
   if (reader === undefined) return undefined;
   const calls = new Map<string, ReadCall>();
-  const side = { frames: 0, text: [], error: undefined, unlawful: undefined } as Omit<
-    ReadSide,
-    "calls"
-  >;
+  const side: Omit<ReadSide, "calls"> = {
+    frames: 0,
+    text: [],
+    error: undefined,
+    unlawful: undefined,
+  };
   const blame = (reason: string): void => {
     side.unlawful ??= { frame: side.frames, reason };
   };
@@ -75,7 +78,6 @@ export function readSide(
   const stage = new StreamNormalizer<UpstreamName>();
   const each = (event: Event): void => stage.each(event, emit);
   for (const { type, text, event, partial, data } of wireFrames(chunks)) {
-    if (type === "comment") continue;
     side.frames++;
     const isMarker = END_MARKER.test(text);
     if (type === "body") reader.whole(text, each);
@@ -101,9 +103,9 @@ export function errorMessageIn([frame]: readonly WireFrame[]): string | undefine
     : undefined;
 }
 
-/** One frame of a stream, a comment in it, or a whole body. */
+/** One frame of a stream, or a whole body. */
 export type WireFrame = {
-  readonly type: "frame" | "comment" | "body";
+  readonly type: "frame" | "body";
   readonly event?: string | undefined;
   /** The value of JSON, else the text. */
   readonly data: unknown;
@@ -114,28 +116,27 @@ export type WireFrame = {
   readonly partial: boolean;
 };
 
-/** The frames of a reply or an answer. */
+/** The frames of a reply or an answer. Comments only keep the connection open, and are left out. */
 export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] {
   const decoder = new TextDecoder();
   const texts = chunks.map((chunk) => decoder.decode(chunk, { stream: true }));
   const whole = texts.join("");
-  let chunk = chunks.length - 1;
-  const data = (text: string): unknown => jsonOf(text) ?? text;
-  if (/^\s*[{[<]/.test(whole))
-    return [{ type: "body", data: data(whole), text: whole, chunk, partial: false }];
   const frames: WireFrame[] = [];
-  const sse = new SseReader(
-    (text, event, partial) =>
-      void frames.push({ type: "frame", event, data: data(text), text, chunk, partial }),
-    {
-      onComment: (text) =>
-        void frames.push({ type: "comment", data: text, text, chunk, partial: false }),
-    },
-  );
-  for (const [at, text] of texts.entries()) {
-    chunk = at;
-    sse.feed(text);
+  let chunk = chunks.length - 1;
+  const add = (type: WireFrame["type"], text: string, event?: string, partial = false): void =>
+    void frames.push({ type, event, data: jsonOf(text) ?? text, text, chunk, partial });
+  if (/^\s*[{[<]/.test(whole)) add("body", whole);
+  else {
+    const sse = new SseReader((text, event, partial) => add("frame", text, event, partial));
+    for (const [at, text] of texts.entries()) {
+      chunk = at;
+      sse.feed(text);
+    }
+    sse.end();
   }
-  sse.end();
   return frames;
 }
+
+/** The bytes of recorded chunks. */
+export const bytesOf = (chunks: readonly Chunk[]): readonly Buffer[] =>
+  chunks.map(({ bytes }) => bytes);

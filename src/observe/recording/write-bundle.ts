@@ -32,8 +32,16 @@ export function* writeBundle(turn: TurnRecord, outside: readonly string[]): Step
     else if (line.line === "upstream-message" && line.direction === "sent") mask.learn(json);
   }
   const leftOut = new Set<string>();
-  const headers = (all: Readonly<Record<string, unknown>>): Record<string, string> =>
-    allowedHeaders(all, scrub, leftOut);
+  const headers = (all: Readonly<Record<string, unknown>>): Record<string, string> => {
+    const written: Record<string, string> = {};
+    for (const [name, value] of Object.entries(all)) {
+      if (value === undefined) continue;
+      if (isBundleHeader(name))
+        written[name] = scrub(String(Array.isArray(value) ? value[0] : value));
+      else leftOut.add(scrub(name));
+    }
+    return written;
+  };
   const client: BundleLine = {
     line: "client-request",
     at: 0,
@@ -111,21 +119,6 @@ function upstreamSettings(
   if (!isHttpUpstream(upstream)) return common;
   const { pathname, search } = new URL(upstream.base_url);
   return { ...common, retries: upstream.retries, base_path: scrubQuery(pathname + search) };
-}
-
-function allowedHeaders(
-  headers: Readonly<Record<string, unknown>>,
-  scrub: (text: string) => string,
-  leftOut: Set<string>,
-): Record<string, string> {
-  const written: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined) continue;
-    if (isBundleHeader(name))
-      written[name] = scrub(String(Array.isArray(value) ? value[0] : value));
-    else leftOut.add(scrub(name));
-  }
-  return written;
 }
 
 /** All entries as lines. The bytes of one stream are masked as one, and split as they were. */

@@ -2,7 +2,7 @@
 
 import { jsonOf, ownOf } from "../../../json/json.ts";
 import type { Bundle } from "../bundle.ts";
-import { wireFrames, type WireFrame } from "../read-answer.ts";
+import { bytesOf, wireFrames } from "../read-answer.ts";
 import { sizesOf } from "../text-mask.ts";
 import type { SentRequest } from "./recorded-upstreams.ts";
 import type { ReplayedTurn } from "./replay.ts";
@@ -127,8 +127,8 @@ function compareReplies(
   // A client that leaves before the first byte receives no head.
   if (reply.head !== undefined && turn.status !== status)
     return { side, frame: 0, what: `the status is ${turn.status}, and was ${status}` };
-  const recorded = withoutComments(wireFrames(reply.chunks.map(({ bytes }) => bytes)));
-  const replayed = withoutComments(wireFrames(turn.chunks));
+  const recorded = wireFrames(bytesOf(reply.chunks));
+  const replayed = wireFrames(turn.chunks);
   // A client that left may have read less or more this time.
   const hasLeft = reply.end?.left === true;
   for (const [index, frame] of recorded.entries()) {
@@ -148,9 +148,5 @@ function compareReplies(
   if (turn.isOver || reply.end === undefined) return undefined;
   return { side, frame: replayed.length + 1, what: "the reply does not end" };
 }
-
-/** Comments only keep the connection open, and come at any time. */
-const withoutComments = (frames: readonly WireFrame[]): readonly WireFrame[] =>
-  frames.filter(({ type }) => type !== "comment");
 
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

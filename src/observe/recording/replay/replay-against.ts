@@ -11,7 +11,14 @@ import { isFields, jsonOf } from "../../../json/json.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Happening } from "../../happening.ts";
 import type { Bundle } from "../bundle.ts";
-import { errorMessageIn, readSide, textOf, wireFrames, type ReadCall } from "../read-answer.ts";
+import {
+  bytesOf,
+  errorMessageIn,
+  readSide,
+  textOf,
+  wireFrames,
+  type ReadCall,
+} from "../read-answer.ts";
 import { Comparison } from "./compare.ts";
 import { askAgain, refuseUnstored, type SeenReply } from "./replay.ts";
 
@@ -60,9 +67,9 @@ export async function replayAgainst(
   );
   const ended = happenings.findLast((one) => one.type === "turn" || one.type === "refusal");
   const { door = "", stops = [] } = bundle.done ?? {};
-  const chunks = bundle.reply.chunks.map(({ bytes }) => bytes);
-  const past = { status: bundle.reply.head?.status ?? 0, chunks };
-  const recorded = answerOf(door, past, { left: bundle.reply.end?.left === true, stops });
+  const { head, chunks, end } = bundle.reply;
+  const past = { status: head?.status ?? 0, chunks: bytesOf(chunks) };
+  const recorded = answerOf(door, past, { left: end?.left === true, stops });
   const liveStops = ended?.type === "turn" ? ended.stops : [];
   const live = answerOf(door, reply, { left: false, stops: liveStops });
   const found = { target, recorded: summaryOf(recorded), live: summaryOf(live) };
@@ -158,7 +165,13 @@ type GivenAnswer = {
 
 function answerOf(
   door: string,
-  { status, chunks, fault }: Pick<SeenReply, "status" | "chunks" | "fault">,
+  {
+    status,
+    chunks,
+    fault,
+  }: Pick<SeenReply, "status" | "fault"> & {
+    readonly chunks: readonly Buffer[];
+  },
   more: Pick<GivenAnswer, "left" | "stops">,
 ): GivenAnswer {
   const side = status === 200 ? readSide(door, chunks, { closed: !more.left }) : undefined;
