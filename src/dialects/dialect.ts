@@ -13,78 +13,79 @@ import type { SharedText } from "../turn/shared-text.ts";
 import type { DialectName, Fields, Item, Opaque, Turn } from "../turn/turn.ts";
 
 /**
- * A wire language. The half that clients speak and the half that upstreams speak
- * are apart: a dialect may have one of them alone. All of it is pure.
+ * A wire language. `door` serves clients and `upstream` asks models; a dialect may have only one of
+ * them. All functions are pure.
  */
 export type Dialect = {
   readonly name: DialectName;
-  /** Its name for people. */
+  /** The name shown to people. */
   readonly title: string;
   readonly traits: DialectTraits;
   readonly door?: DoorDialect | undefined;
   readonly upstream?: UpstreamDialect | undefined;
 };
 
-/** What a route found in the path of a request, such as the model. */
+/** Parameters from the path of a request, such as the model. */
 export type PathParams = Readonly<Record<string, string>>;
 
-/** How clients of a dialect are served. */
+/** Serves the clients of a dialect. */
 export type DoorDialect = {
   /** Paths that take its requests by POST. `{model}` stands for a part of the path, slashes included. */
   readonly routes: readonly string[];
-  /** Whether a body has the form of its requests, where no path tells. */
+  /** True if a body has the form of its requests, for paths that take any dialect. */
   isRequest(body: Fields): boolean;
   /** For a dialect whose requests may refer to items of earlier answers. */
   readonly references?: References | undefined;
-  /** For a dialect whose clients may leave their conversation with the server and send only what is new. */
+  /** For a dialect whose clients may leave their conversation with the server and send only new items. */
   readonly threads?: ThreadForm | undefined;
   /** For a dialect whose answers are kept, to be retrieved and continued. */
   readonly storage?: StorageForm | undefined;
-  /** For a dialect whose answers may be made while nobody waits. */
+  /** For a dialect whose answers may be made in the background. */
   readonly background?: BackgroundForm | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
-  /** An id for an answer whose upstream gave none that a client of this dialect may see. */
+  /** Makes an id for an answer whose upstream gave none that clients of this dialect may see. */
   newAnswerId(newId: NewId): string;
   /** Writes a stream, its failure included. */
   writeEvents(turn: Turn, context: WriteContext): EventWriter<ClientName>;
-  /** What a stream says in a long silence, where its clients expect more than a comment now and then. */
+  /** The event of a stream in a long silence, for clients that need more than a comment. */
   readonly ping?: string | undefined;
-  /** What ends every stream, behind its last event; empty where nothing does. */
+  /** The text after the last event of every stream; may be empty. */
   readonly endMarker: string;
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
   /** The body of a refused request. */
   readonly writeError: (fault: Fault, requestId?: string) => string;
-  /** The path that tells by POST how many tokens a request has, and the body of the answer. */
+  /** For a dialect whose clients may ask for the number of tokens of a request. */
   readonly tokenCount?: TokenCountForm | undefined;
-  /** For a dialect whose answers are kept where a request asks for that. */
+  /** For a dialect whose answers are kept if a request asks for that. */
   readonly completions?: CompletionForm | undefined;
   /** For a dialect whose clients may have a conversation compacted. */
   readonly compaction?: CompactionForm | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
-  /** Where its clients look for the id of a request, where that is not `x-request-id`. */
+  /** The header in which its clients find the id of a request, if that is not `x-request-id`. */
   readonly requestIdHeader?: string | undefined;
-  /** What is left of the client's limits, in the headers that its clients read; `now`: milliseconds since the epoch. */
+  /** The rest of the client's limits, in the headers that its clients read; `now`: milliseconds since the epoch. */
   readonly rateLimitHeaders?: (limits: RateLimits, now: number) => Readonly<Record<string, string>>;
 };
 
-/** By name in lower case. */
+/** The names are in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type TokenCountForm = {
+  /** The path that takes requests by POST. */
   readonly route: string;
   body(tokens: number): Fields;
 };
 
 export type CompletionForm = {
-  /** The path that takes requests, and below which answers are found by their ids. */
+  /** The path that takes requests; answers are below it by their ids. */
   readonly route: string;
-  /** How the ids of answers begin. */
+  /** The first characters of the ids of answers. */
   readonly prefix: string;
   isWanted(turn: Turn): boolean;
-  /** An answer as it is kept, of its body and that of the request. */
+  /** Makes the answer to keep from its body and that of the request. */
   completionIn(text: string, body: Fields): Fields | undefined;
   /** The messages of a request, each with an id. */
   messagesIn(body: Fields, id: string): readonly KeptItem[];
@@ -93,11 +94,11 @@ export type CompletionForm = {
 export type CompactionForm = {
   /** The path that takes a conversation by POST. */
   readonly route: string;
-  /** The turn that asks the model for a summary of the conversation in a turn. */
+  /** Makes the turn that asks the model for a summary of a conversation. */
   ask(turn: Turn): Turn;
-  /** What is sealed in an item that stands for a conversation. */
+  /** The sealed text in an item that replaces a conversation. */
   sealIn(item: Opaque): string | undefined;
-  /** What the model is shown of it. */
+  /** The item that the model gets in its place. */
   opened(summary: string): Item;
   writeAnswer(answer: CompactedTurn): string;
 };
@@ -115,41 +116,41 @@ export type CompactedTurn = {
 };
 
 export type SocketForm = {
-  /** What a message asks for. Throws a Fault that names the field. */
+  /** Reads a message. Throws a Fault that names the field. */
   readMessage(message: Fields): SocketRequest;
 };
 
 export type SocketRequest = {
-  /** The request as it would be posted. */
+  /** The request as an HTTP client would post it. */
   readonly body: Fields;
-  /** False: the request is only made ready, to be continued later; the model is not asked. */
+  /** False: the request is only prepared, to be continued later; the model is not asked. */
   readonly generates: boolean;
 };
 
-/** How upstreams of a dialect are asked. */
+/** Asks the upstreams of a dialect. */
 export type UpstreamDialect = {
-  /** Below the base URL. */
+  /** The path below the base URL. */
   path(request: RequestLine): string;
-  /** What a key is sent as; names in lower case. */
+  /** The headers that carry a key; names in lower case. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
   writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
   readEvents(context: ReadContext): EventReader;
-  /** How upstreams of the dialect are asked for the number of a request's tokens, where their profile says that they can be. */
+  /** Asks for the number of a request's tokens, for upstreams whose profile has such a route. */
   readonly tokenCount?: UpstreamTokenCount | undefined;
-  /** Whether its reader emits `frame` events where it is asked to: only then are answers forwarded as they are. */
+  /** True if its reader can emit `frame` events: only then are answers forwarded unchanged. */
   readonly emitsFrames?: boolean | undefined;
-  /** What any upstream of the dialect is taken for where no profile is named and no built-in one is generic. */
+  /** The profile of upstreams that name none, for a dialect without a generic built-in profile. */
   readonly profile?: Profile | undefined;
 };
 
 export type UpstreamTokenCount = {
-  /** Below the base URL. */
+  /** The path below the base URL. */
   readonly path: string;
-  /** What a request tells of itself to be counted: without what only an answer needs. */
+  /** The fields of a request that are counted; others matter only to the answer. */
   readonly fields: readonly string[];
 };
 
-/** What the path of a request may depend on. */
+/** The parts of a request that its path may depend on. */
 export type RequestLine = {
   /** The model's name at the upstream. */
   readonly model: string;
@@ -157,14 +158,13 @@ export type RequestLine = {
 };
 
 /**
- * Items that a request refers to by their ids instead of sending them.
- * `areBareToo`: an item that says nothing but its id counts as a reference, since
- * an upstream that keeps its items takes it for one.
+ * Items that a request refers to by their ids instead of sending them. `areBareToo`: an item with
+ * nothing but its id counts as a reference too, as it does at an upstream that keeps its items.
  */
 export type References = {
-  /** The id of every reference, as often as it is there. */
+  /** The id of every reference, repeated ones included. */
   idsIn(body: Fields, areBareToo: boolean): readonly string[];
-  /** The body with the items in place of the references to them, and without references to others. */
+  /** Replaces references by their items, and removes references to items that are missing. */
   resolve(
     body: Fields,
     items: ReadonlyMap<string, { readonly json: string }>,
@@ -172,25 +172,25 @@ export type References = {
   ): { readonly body: Fields; readonly missing: readonly MissingItem[] };
 };
 
-/** An item that a request refers to and that is not there; `isIdle`: a model can do without it. */
+/** A missing item that a request refers to; `isIdle`: a model does not need it. */
 export type MissingItem = { readonly id: string; readonly isIdle: boolean };
 
-/** A conversation that is kept between requests: each of them sends only what is new. */
+/** A conversation that is kept between requests, each of which sends only new items. */
 export type ThreadForm = {
-  /** What a request asks for; undefined: it is a conversation of its own. Throws a Fault that names the field. */
+  /** The thread that a request asks for; undefined if it brings its whole conversation. Throws a Fault that names the field. */
   askedIn(body: Fields): AskedThread | undefined;
-  /** What a request adds to the conversation, each item as JSON. */
+  /** The items that a request adds to the conversation, as JSON. */
   inputOf(body: Fields): readonly string[];
-  /** What only the first request of a thread says, such as its tools. */
+  /** The fields that only the first request of a thread has, such as its tools. */
   headOf(body: Fields): Fields;
-  /** The item that an answer adds, as JSON; `text` is the body that `writeAnswer` made of it. */
+  /** The item that an answer adds, as JSON; `text` is the body from `writeAnswer`. */
   answerItem(text: string): string;
-  /** The request as it would be if the client had kept the conversation. `items`: what was kept. */
+  /** Makes the request that sends the whole conversation; `kept` has its earlier part. */
   wholeOf(
     body: Fields,
     kept: { readonly head: Fields; readonly items: readonly unknown[] },
   ): Fields;
-  /** The same for one that begins a conversation. */
+  /** The same for a request that begins a conversation. */
   withoutThread(body: Fields): Fields;
 };
 
@@ -198,21 +198,21 @@ export type AskedThread =
   | { readonly type: "create" }
   | { readonly type: "continue"; readonly previous: string };
 
-/** How the answers of a dialect are kept, and what of a request is kept with them. */
+/** Keeps the answers of a dialect, with the input of their requests. */
 export type StorageForm = {
-  /** The path below which answers are found by their ids. */
+  /** Answers are below this path by their ids. */
   readonly route?: string | undefined;
-  /** Whether what is kept is an answer of this dialect. */
+  /** True if kept JSON is an answer of this dialect. */
   isOwn(json: string): boolean;
-  /** Whether the answer to a request is to be kept. */
+  /** True if the answer to a request is to be kept. */
   isWanted(turn: Turn): boolean;
   /** The id of the answer that a request continues. */
   previousIn(body: Fields): string | undefined;
-  /** What a request itself adds to the conversation; every item has an id. */
+  /** The items that a request adds to the conversation; each has an id. */
   inputOf(body: Fields, newId: NewId): readonly KeptItem[];
-  /** Kept items as a request would have them. */
+  /** Reads kept items as a request would have them. */
   readItems(items: readonly unknown[]): readonly Item[];
-  /** The answer in the body, or in the last event of a stream, that an upstream of this dialect sent. */
+  /** Finds the answer in the body, or in the last event of a stream, of an upstream of this dialect. */
   answerIn(text: string): KeptAnswer | undefined;
   /** Replaces the upstream's ids in its body or event; undefined if the answer's id is not at the place where the API writes it. */
   relabel(text: string, ids: ShownIds): string | undefined;
@@ -234,9 +234,9 @@ export type ShownIds = {
   readonly previous?: string | undefined;
 };
 
-/** How requests of a dialect belong to conversations that are kept here. */
+/** Conversations that are kept here, as requests of a dialect name them. */
 export type ConversationForm = {
-  /** The path below which conversations are found by their ids. */
+  /** Conversations are below this path by their ids. */
   readonly route: string;
   /** The id of the conversation that a request belongs to. Throws a Fault that names the field. */
   idIn(body: Fields): string | undefined;
@@ -246,67 +246,67 @@ export type ConversationForm = {
 
 /** Answers that are made in the background. */
 export type BackgroundForm = {
-  /** An answer that has not begun: as its client is told of it, and as it is kept. */
+  /** An answer that has not begun, as its client sees it and as it is kept. */
   begun(
     turn: Turn,
     context: WriteContext,
   ): { readonly shown: string; readonly kept: Omit<KeptAnswer, "items"> };
-  /** What a kept answer says of itself. */
+  /** The state in a kept answer. */
   stateOf(json: string): { readonly isBackground: boolean; readonly isOver: boolean };
-  /** A kept answer of which no more will come. */
+  /** Marks a kept answer as failed. */
   failed(json: string, fault: Fault): string;
-  /** The event that ends the stream of an answer, which is given as it is shown. */
+  /** The event that ends the stream of an answer; `shown` is the answer as its client sees it. */
   lastFrame(shown: string, sequence: number): string;
-  /** The number of an event. */
+  /** The sequence number of an event. */
   sequenceIn(frame: string): number | undefined;
-  /** Whether an event ends the stream. */
+  /** True if an event ends the stream. */
   isLast(frame: string): boolean;
 };
 
 export type KeptItem = {
   readonly id: string;
   readonly json: string;
-  /** Of an item of a request whose id was made for it: the group of `itemIds`. Its JSON begins with the id and has no line break. */
+  /** The group of `itemIds`, for an item of a request whose id was made here. Its JSON begins with the id and has no line break. */
   readonly group?: string | undefined;
 };
 
-/** An answer: its items, what it shares with others, and the rest of it as JSON. */
+/** An answer: its items, the text that it shares with others, and the rest of it as JSON. */
 export type KeptAnswer = {
   readonly json: string;
-  /** What other answers have word for word. */
+  /** The text that other answers have in common with this one. */
   readonly shared?: SharedText | undefined;
   readonly items: readonly KeptItem[];
 };
 
-/** What a request is written for: one model of an upstream. */
+/** The model of an upstream that a request is written for. */
 export type Target = {
-  /** What the upstream can do with that model: the profile that the turn was planned for. */
+  /** The profile that the turn was planned for. */
   readonly profile: Profile;
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Forward the client's own body, and emit `frame` events: same dialect, and nothing planned to change. */
+  /** True to forward the client's own body: the dialect is the same, and the plan changes nothing. */
   readonly straight: boolean;
 };
 
-/** A request body as JSON text, and what it could not say. */
+/** A request body as JSON text, and the parts of the turn that it has no form for. */
 export type Written = {
   readonly text: string;
   readonly decisions: readonly Decision[];
-  /** What else goes into the head of the request; names in lower case. */
+  /** Further headers of the request; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };
 
 export type ReadContext = {
   readonly newId: NewId;
-  /** Whether to say `frame` events too, for the straight lane. */
+  /** True to emit `frame` events too, for the straight lane. */
   readonly frames: boolean;
-  /** How many choices the upstream was asked for. */
+  /** The number of choices that the upstream was asked for. */
   readonly asked?: number | undefined;
 };
 
-/** Reads one upstream answer. Never throws: what cannot be read is a `turn-fail`. */
+/** Reads one upstream answer. Never throws: an answer that cannot be read ends in `turn-fail`. */
 export type EventReader = {
-  /** One SSE frame. */
+  /** Reads one SSE frame; `partial`: the end of the connection truncated it. */
   frame(
     data: string,
     name: string | undefined,
@@ -318,11 +318,11 @@ export type EventReader = {
    * `at` on. Returns where the next frame begins: `at` if it read none.
    */
   run?(text: string, at: number, emit: Emit<TurnEvent<UpstreamName>>): number;
-  /** An answer that came as one JSON body. */
+  /** Reads an answer that came as one JSON body. */
   whole(text: string, emit: Emit<TurnEvent<UpstreamName>>): void;
-  /** Nothing more can come: emits what was held back for more to follow. */
+  /** Emits the events that waited for a later frame, at the end of the stream. */
   end?(emit: Emit<TurnEvent<UpstreamName>>): void;
-  /** Whether the answer is over: whatever follows is noise. */
+  /** True if the answer has ended: later frames are noise. */
   done(): boolean;
 };
 
@@ -331,15 +331,15 @@ export type WriteContext = {
   readonly id: string;
   /** Seconds since the epoch. */
   readonly created: number;
-  /** Seconds since the epoch, asked when the answer is over. */
+  /** Seconds since the epoch, at the end of the answer. */
   now(): number;
   readonly newId: NewId;
-  /** What a stream says behind the end of its choices and before counts and sentinel; may be nothing. */
+  /** The comment of a stream between the end of its choices and its counts; may be empty. */
   readonly closingComment?: (() => string) | undefined;
-  /** Hears what of the answer could not be written. */
+  /** Receives a decision for each part of the answer that could not be written. */
   readonly report?: OnDecision | undefined;
-  /** Hears of every item of the answer that a client may refer to, as JSON. */
+  /** Receives every item of the answer that a client may refer to, as JSON. */
   readonly keep?: ((id: string, json: string) => void) | undefined;
-  /** Hears of the answer as a whole when it is over, as JSON: all of it but its items and what is stored once for many. */
+  /** Receives the whole answer at its end, as JSON, without its items and the text that many answers share. */
   readonly record?: ((json: string, shared?: SharedText) => void) | undefined;
 };

@@ -1,4 +1,4 @@
-/** The dialects that a gateway serves, as doors and as upstreams. */
+/** The registry of dialects, and the only way to them for other rooms. */
 
 import type { DialectName, Fields } from "../turn/turn.ts";
 import { chat } from "./chat/chat.ts";
@@ -11,11 +11,11 @@ import { clientToolSearch } from "./responses/tools.ts";
 export type DialectRegistry = {
   readonly all: readonly Dialect[];
   get(name: DialectName): Dialect | undefined;
-  /** Those that clients may speak. */
+  /** The dialects that clients may speak. */
   readonly doors: readonly DoorEntry[];
-  /** The one that a request body is of, for paths that take any. */
+  /** Finds the dialect of a request body, for paths that take any. */
   doorFor(body: Fields): DoorDialect;
-  /** Those that HTTP upstreams may speak. */
+  /** The dialects that HTTP upstreams may speak. */
   readonly upstreams: readonly UpstreamEntry[];
 };
 
@@ -24,10 +24,10 @@ export type UpstreamEntry = Dialect & { readonly upstream: UpstreamDialect };
 
 const builtin = [chat, responses, messages] as const;
 
-/** Names that configuration completes; users of the library may add others. */
+/** Names that editors complete in a configuration; users of the library may add others. */
 export type BuiltinDialectName = (typeof builtin)[number]["name"];
 
-/** The built-in dialects and more; one of a name that is taken replaces the other. */
+/** The built-in dialects and more. A dialect replaces an earlier one of the same name. */
 export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry {
   const named = new Map<DialectName, Dialect>();
   for (const dialect of [...builtin, ...more]) named.set(dialect.name, dialect);
@@ -37,8 +37,8 @@ export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry 
     all,
     get: (name) => named.get(name),
     doors,
-    // Of those that claim a body the latest knows best: more than one dialect has `messages`. What
-    // nobody claims is read as Responses, whose faults say where the others go.
+    // More than one dialect has `messages`; the last that claims a body is the most specific. A body
+    // that none claims is read as Responses, whose faults name the paths of the others.
     doorFor: (body) => doors.findLast(({ door }) => door.isRequest(body))?.door ?? responses.door,
     upstreams: all.filter((one): one is UpstreamEntry => one.upstream !== undefined),
   };
@@ -46,7 +46,7 @@ export function dialectRegistry(more: readonly Dialect[] = []): DialectRegistry 
 
 export const builtinDialects: DialectRegistry = dialectRegistry();
 
-/** The dialect whose parameters and items an upstream with a protocol of its own takes. */
+/** The dialect whose parameters and items an upstream with a separate protocol takes. */
 export const standIns = { codex: responses, scripted: chat, agent: responses } as const;
 
 /** The form of a search for tools that the client runs, for code that serves every dialect. */

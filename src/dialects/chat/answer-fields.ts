@@ -8,6 +8,7 @@ import {
   counted,
   fieldsOf,
   filledText,
+  given,
   hasShape,
   isNothing,
   listOf,
@@ -15,7 +16,7 @@ import {
   numberOf,
 } from "../shared/loose.ts";
 
-/** What upstreams call the end of an answer, in lower case, by what it means. */
+/** The words of upstreams for the end of an answer, in lower case, by meaning. */
 const endings: Readonly<Partial<Record<StopReason | FaultCode, string>>> = {
   end: "stop end end_turn eos eos_token stop_sequence complete completed",
   calls: "tool_calls tool_call tool_use function_call",
@@ -40,11 +41,11 @@ export const ownStops: ReadonlyMap<unknown, StopReason> = new Map([
   ["content_filter", "filter"],
 ]);
 
-/** An end we have no word for is an end all the same. Some say more closely what they mean: `kind: cause`. */
+/** Reads a finish reason. An unknown one is a plain end; some are more precise: `kind: cause`. */
 export function readFinish(reason: string): StopReason | Fault {
   const [kind = "", cause = ""] = reason.toLowerCase().split(/:\s*/);
   const stop = meanings.get(cause) ?? meanings.get(kind) ?? "end";
-  if (isStop(stop)) return stop;
+  if (!isFault(stop)) return stop;
   return new Fault(
     stop,
     `The upstream broke off its answer (finish reason \`${reason}\`); try again.`,
@@ -52,18 +53,18 @@ export function readFinish(reason: string): StopReason | Fault {
   );
 }
 
-const isStop = (word: StopReason | FaultCode): word is StopReason => !word.includes(".");
+const isFault = (meaning: StopReason | FaultCode): meaning is FaultCode => meaning.includes(".");
 
 const reasons: Readonly<Record<StopReason, string>> = {
   end: "stop",
   calls: "tool_calls",
   length: "length",
   filter: "content_filter",
-  // The nearest word for an answer of which there is more.
+  // The nearest word for an answer that continues later.
   pause: "length",
 };
 
-/** `legacy`: for clients that make calls in the old form, and made one. */
+/** `legacy`: the client expects a `function_call`, and the answer has one. */
 export const writeFinish = (stop: StopReason, legacy: boolean): string =>
   legacy && stop === "calls" ? "function_call" : reasons[stop];
 
@@ -84,7 +85,7 @@ const usage = {
   total_tokens: "count",
 } as const;
 
-/** Whether a count is as the API writes it. */
+/** True if a count is as the API writes it. */
 export const isOwnUsage = (value: unknown): boolean => hasShape(value, usage);
 
 export function writeUsage(count: Usage): Fields {
@@ -104,17 +105,14 @@ export function writeUsage(count: Usage): Fields {
   };
 }
 
-/**
- * An annotation in our words is flat, `{type, url, ...}`; chat nests what it
- * says under its type.
- */
+/** Reads an annotation as events have it, `{type, url, ...}`: chat nests its fields under its type. */
 export function readAnnotation(raw: unknown): unknown {
   const fields = fieldsOf(raw);
   const inner = fieldsOf(fields?.[String(fields?.type)]);
   return fields === undefined || inner === undefined ? raw : { type: fields.type, ...inner };
 }
 
-/** A bare link, as some upstreams cite: it is about the answer, not about a place in it. */
+/** The annotation of a bare link, as some upstreams cite. It is about the whole answer. */
 export const readLink = (url: string): Fields => ({
   type: "url_citation",
   url,
@@ -123,7 +121,7 @@ export const readLink = (url: string): Fields => ({
   end_index: 0,
 });
 
-/** Chat knows citations of web pages only, and its readers want every field. */
+/** Chat has citations of web pages only, and its readers need every field. */
 export function writeAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
   const url = filledText(fields?.url);
@@ -150,8 +148,8 @@ const citation = {
 export const areOwnAnnotations = (list: unknown): boolean =>
   Array.isArray(list) && list.every((one) => hasShape(fieldsOf(one)?.url_citation, citation));
 
-/** What an item that holds a picture is called; the API of that name has the word, chat has none. */
-const TYPE = "image_generation_call";
+/** The type of an item that holds an image. It is of the Responses API: chat has none. */
+const IMAGE = "image_generation_call";
 
 /** The URLs of the images of a message, as some providers send them in `images`. */
 export const imagesIn = (images: unknown): readonly string[] =>
@@ -160,48 +158,36 @@ export const imagesIn = (images: unknown): readonly string[] =>
     return filledText(fieldsOf(image)?.url) ?? filledText(image) ?? [];
   });
 
-/** A picture as an item, as it is announced and as it is when it is done. */
+/** An image as an item, at its start and at its end. */
 export function imageItem(url: string, id: string): { first: Fields; last: Fields } {
   const [, format, data] = /^data:image\/([^;,]+);base64,(.*)$/s.exec(url) ?? [];
-  const item = { type: TYPE, id };
+  const item = { type: IMAGE, id };
+  const last = { ...item, status: "completed", result: data ?? url };
   return {
     first: { ...item, status: "in_progress", result: null },
-    last: {
-      ...item,
-      status: "completed",
-      result: data ?? url,
-      ...(format !== undefined && { output_format: format }),
-    },
+    last: format === undefined ? last : { ...last, output_format: format },
   };
 }
 
-/** The image of an item, if it has one, as an entry of `images`. */
-export function writeImage(item: Fields): Fields | undefined {
-  const result = filledText(item.result);
-  if (item.type !== TYPE || result === undefined) return undefined;
-  const format = filledText(item.output_format) ?? "png";
-  const url = /^https?:/.test(result) ? result : `data:image/${format};base64,${result}`;
-  return { type: "image_url", image_url: { url } };
-}
-
-/** Of items that an upstream works on itself, chat can show images; the others are reported as dropped. */
+/** Writes an item of the upstream's own tools: chat can show images, and others are reported as dropped. */
 export function writeHosted(
   item: Fields,
   choice: number,
   { report }: WriteContext,
 ): Fields | undefined {
-  const image = writeImage(item);
-  const type = (filledText(item.type) ?? "item").slice(0, 60);
-  if (image === undefined)
-    report?.({
-      path: `output.choices[${choice}]`,
-      action: "dropped",
-      reason: `a chat answer has no form for \`${type}\``,
-    });
-  return image;
+  const result = filledText(item.result);
+  if (item.type !== IMAGE || result === undefined) {
+    const type = (filledText(item.type) ?? "item").slice(0, 60);
+    const reason = `a chat answer has no form for \`${type}\``;
+    report?.({ path: `output.choices[${choice}]`, action: "dropped", reason });
+    return undefined;
+  }
+  const format = filledText(item.output_format) ?? "png";
+  const url = /^https?:/.test(result) ? result : `data:image/${format};base64,${result}`;
+  return { type: "image_url", image_url: { url } };
 }
 
-/** Where an answer keeps what was thought, as plain text. */
+/** The fields for reasoning as plain text; each provider has one of them. */
 export const reasoningFields = [
   "reasoning_content",
   "reasoning",
@@ -217,10 +203,10 @@ export function reasoningTextIn(delta: Fields): string | undefined {
   return undefined;
 }
 
-/** Where an entry of `reasoning_details` or `thinking_blocks` keeps what is streamed in pieces. */
+/** The fields of `reasoning_details` and `thinking_blocks` that are streamed in pieces. */
 const grows = ["text", "summary", "data", "thinking"] as const;
 
-/** Adds a chunk's `reasoning_details` to what came before it. */
+/** Adds a chunk's `reasoning_details` to those of earlier chunks. */
 export function addDetails(known: Fields[], more: readonly unknown[]): void {
   for (const raw of more) {
     const piece = fieldsOf(raw);
@@ -230,9 +216,7 @@ export function addDetails(known: Fields[], more: readonly unknown[]): void {
       known.push(piece);
       continue;
     }
-    const joined: Record<string, unknown> = { ...last };
-    for (const [key, value] of Object.entries(piece))
-      if (value !== null && value !== undefined) joined[key] = value;
+    const joined: Record<string, unknown> = { ...last, ...given(piece) };
     for (const key of grows)
       if (typeof last[key] === "string" && typeof piece[key] === "string")
         joined[key] = last[key] + piece[key];
@@ -240,14 +224,14 @@ export function addDetails(known: Fields[], more: readonly unknown[]): void {
   }
 }
 
-/** Whether an entry is another piece of the one before it. Sealed ones are whole unless they are numbered. */
+/** True if an entry is another piece of the one before it. Sealed entries without a number are whole. */
 const isMore = (last: Fields, piece: Fields): boolean =>
   last.type === piece.type &&
   last.index === piece.index &&
   (piece.id == null || last.id == null || piece.id === last.id) &&
   (piece.index !== undefined || piece.data === undefined);
 
-/** Adds a piece of what nobody here understands to what came before it: texts and lists go on. */
+/** Adds a piece of vendor fields to the earlier ones: texts and lists continue. */
 export function mergedPieces(known: Fields, piece: Fields): Fields {
   const all: Record<string, unknown> = { ...known };
   for (const [key, value] of Object.entries(piece)) all[key] = joined(known[key], value);
@@ -271,37 +255,31 @@ function joinedLists(list: readonly unknown[], more: readonly unknown[]): readon
   return entries;
 }
 
-/** Whether they hold more than a person can read: what their model knows them again by. */
+/** True if an entry has a signature or sealed data, by which its model recognises it. */
 export const areSigned = (details: readonly unknown[] | undefined): boolean =>
   details?.some((raw) => {
     const { signature, data } = fieldsOf(raw) ?? {};
     return (filledText(signature) ?? filledText(data)) !== undefined;
   }) === true;
 
-/** What a person can read of them. */
-export function detailsText(details: readonly unknown[]): string {
-  return details
+/** The readable text of entries. */
+export const detailsText = (details: readonly unknown[]): string =>
+  details
     .map((raw) => {
-      const detail = fieldsOf(raw);
-      return (
-        filledText(detail?.text) ??
-        filledText(detail?.summary) ??
-        filledText(detail?.thinking) ??
-        ""
-      );
+      const { text, summary, thinking } = fieldsOf(raw) ?? {};
+      return filledText(text) ?? filledText(summary) ?? filledText(thinking) ?? "";
     })
     .join("");
-}
 
-/** One part of an answer's content, as what it counts. */
+/** One part of an answer's content. */
 export type AnswerPart = {
   readonly type: "text" | "reasoning" | "refusal";
   readonly text: string;
-  /** The part itself, where it is signed and has to be sent back unchanged. */
+  /** The part itself, if it is signed and has to be sent back unchanged. */
   readonly signed?: Fields | undefined;
 };
 
-/** Chat answers in plain text; providers that answer in parts each have their own types for them. */
+/** Reads a part of the content. Chat answers in plain text; providers with parts have various types. */
 export function readAnswerPart(raw: unknown): AnswerPart {
   const part = fieldsOf(raw);
   if (part === undefined) return { type: "text", text: filledText(raw) ?? "" };
@@ -317,7 +295,7 @@ export function readAnswerPart(raw: unknown): AnswerPart {
   return { type: "reasoning", text: words, ...(isSigned && { signed: part }) };
 }
 
-/** The fields of a message that have a place in our events. */
+/** The fields of a message that events have a place for. */
 const known = new Set<string>([
   "role",
   "content",
@@ -329,7 +307,7 @@ const known = new Set<string>([
   ...reasoningFields,
 ]);
 
-/** The fields of a message or delta that only its provider has: those of reasoning, and the others. */
+/** The vendor fields of a message or delta: those of reasoning, and the others. */
 export function vendorFieldsIn(
   delta: Fields,
 ): { readonly message?: Fields; readonly reasoning?: Fields } | undefined {
@@ -345,14 +323,14 @@ export function vendorFieldsIn(
   return vendor;
 }
 
-/** The fields of an answer that have a place in our events, or none worth keeping. */
+/** The fields of an answer that events have a place for, or that are not worth keeping. */
 export const answerFields = new Set("id object created model choices usage obfuscation".split(" "));
-/** Those of an entry of its choices. */
+/** The same fields of a choice. */
 export const choiceFields = new Set(
   "index delta message text logprobs finish_reason error".split(" "),
 );
 
-/** Fields that only a provider has, which most repeat in every frame: gives those that changed. */
+/** Finds the vendor fields that changed: most providers repeat them in every frame. */
 export class VendorFields {
   readonly #known: ReadonlySet<string>;
   readonly #seen = new Map<string, unknown>();

@@ -1,6 +1,10 @@
 import { expect, it } from "vitest";
 import { delta, done, read, role, stop, text } from "../../../test/support/chat-frames.ts";
-import { imageItem, imagesIn, writeImage } from "./answer-fields.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { imageItem, imagesIn, writeHosted } from "./answer-fields.ts";
+
+const writeImage = (item: Fields): Fields | undefined =>
+  writeHosted(item, 0, { id: "a", created: 0, now: () => 0, newId: (prefix) => prefix });
 
 const url = "data:image/webp;base64,UklGRg==";
 const image = { type: "image_url", image_url: { url } };

@@ -32,7 +32,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   });
 }
 
-/** What every chunk and body says of the answer. Ids of another dialect are not shown. */
+/** The fields that every chunk and body has. Ids of another dialect are not shown. */
 export function answerHead(
   start: Pick<Answer<ClientName>, "dialect" | "id" | "model" | "created" | "extra">,
   turn: Turn,
@@ -57,7 +57,7 @@ function writeChoice(
   const parts = items.flatMap((item) => (item.type === "message" ? item.parts : []));
   const texts = parts.filter((part) => part.type === "text");
   const logprobs = texts.flatMap((part) => part.logprobs ?? []);
-  // What was cut off in the middle must not be run.
+  // A client must not run a call that was cut off.
   const calls = items.filter((item) => item.type === "call" && item.status !== "incomplete");
   const [first, ...rest] = calls as Call[];
   const called = legacy ? rest : (calls as Call[]);
@@ -105,7 +105,7 @@ function writeReasoning(items: readonly Item[]): Fields {
   };
 }
 
-/** What reasoning was signed with, in the fields it came in. */
+/** The signatures of reasoning, in the fields in which they came. */
 export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "extra">): Fields => ({
   ...ownExtra(extra),
   ...(details === undefined ? {} : { reasoning_details: details }),

@@ -25,24 +25,21 @@ import { writeAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-
 import { declaresFunctions, ownExtra } from "./request-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
 
-/** What stands before a text that is written often, and what stands behind it. */
-type Wrapping = { readonly head: string; readonly tail: string };
-
-/** A delta with a hole for its text; its wrapping is made when the first is written. */
-type DeltaForm = { readonly choice: number; readonly delta: Fields; wrapping?: Wrapping };
+/** A delta with a hole for its text; `around`, the text before and after it, is made when it is first written. */
+type DeltaForm = { readonly choice: number; readonly delta: Fields; around?: readonly string[] };
 
 type Choice = {
   readonly text: DeltaForm;
   readonly reasoning: DeltaForm;
-  /** For argument fragments, in the order the calls began. */
+  /** For pieces of arguments, in the order in which the calls began. */
   readonly calls: Map<number, DeltaForm>;
   /** The paragraph of the reasoning that was written last. */
   paragraph: string | undefined;
-  /** Whether what the reasoning was signed with has been written as it came. */
+  /** True if the signatures of the reasoning have been written as they came. */
   signed: boolean;
 };
 
-/** Stands where the text will be while a wrapping is made. */
+/** Marks the place of the text of a delta. */
 const HOLE = "\u{f0000}";
 
 /** Writes a chat stream as the strictest readers want it. */
@@ -108,7 +105,7 @@ class ChatWriter implements EventWriter<ClientName> {
         emit(sseFrame(JSON.stringify(faultBody(event.fault))));
         this.#sayClosingComment(emit);
         return emit(sseDone);
-      // Said by what is in them, or chat has no words for it.
+      // Their content is written, or chat has no form for it.
       case "text-start":
       case "text-break":
       case "text-end":
@@ -232,15 +229,11 @@ class ChatWriter implements EventWriter<ClientName> {
 
   #sayPieces(form: DeltaForm, pieces: Pieces, emit: Emit<string>): void {
     if (emit === discard) return;
-    const { head, tail } = (form.wrapping ??= this.#wrapping(form));
+    form.around ??= this.#chunk(form.choice, form.delta).split(`"${HOLE}"`);
+    const [head = "", tail = ""] = form.around;
     let frames = "";
     for (const literal of literalsOf(pieces)) frames += `${head}"${literal}"${tail}`;
     emit(frames);
-  }
-
-  #wrapping({ choice, delta }: DeltaForm): Wrapping {
-    const [head = "", tail = ""] = this.#chunk(choice, delta).split(`"${HOLE}"`);
-    return { head, tail };
   }
 
   #chunk(index: number, delta: Fields, more: Fields = {}, answer: Fields = {}): string {
@@ -258,7 +251,7 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 }
 
-/** A call's first delta, and the one that carries a piece of its input. */
+/** The first delta of a call, and the form of those that carry a piece of its input. */
 function callForm(
   index: number,
   { id, kind, name, namespace, extra }: CallStart<ClientName>,
@@ -270,20 +263,10 @@ function callForm(
       more: { function_call: { arguments: HOLE } },
     };
   // Chat has two kinds; a call of another is one of a function by that name.
-  const [type, key] =
-    kind === "custom" ? (["custom", "input"] as const) : (["function", "arguments"] as const);
+  const [type, key] = kind === "custom" ? ["custom", "input"] : ["function", "arguments"];
+  const called = { name, ...given({ namespace }), [key]: "" };
   return {
-    open: {
-      tool_calls: [
-        {
-          ...ownExtra(extra),
-          index,
-          id,
-          type,
-          [type]: { name, ...given({ namespace }), [key]: "" },
-        },
-      ],
-    },
+    open: { tool_calls: [{ ...ownExtra(extra), index, id, type, [type]: called }] },
     more: { tool_calls: [{ index, [type]: { [key]: HOLE } }] },
   };
 }
