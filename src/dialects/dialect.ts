@@ -230,7 +230,7 @@ export type StorageForm = {
 /** The ids that replace the upstream's in a stored answer. */
 export type ShownIds = {
   readonly id: string;
-  /** The id of the answer that it continues, if the upstream was sent an id of its own for it. */
+  /** The id of the answer that it continues, if the upstream was sent another id for it. */
   readonly previous?: string | undefined;
 };
 

@@ -148,7 +148,7 @@ const citation = {
 export const areOwnAnnotations = (list: unknown): boolean =>
   Array.isArray(list) && list.every((one) => hasShape(fieldsOf(one)?.url_citation, citation));
 
-/** The type of an item that holds an image. It is of the Responses API: chat has none. */
+/** The type of an item that holds an image. It is of the Responses API: chat has no such item. */
 const IMAGE = "image_generation_call";
 
 /** The URLs of the images of a message, as some providers send them in `images`. */

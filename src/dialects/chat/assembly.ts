@@ -363,7 +363,7 @@ export function fragmentsInParts(parts: readonly unknown[], isWhole: boolean): F
     const input = part.input ?? part.arguments;
     const isCall = /^(?:tool_use|tool_call|function_call)$/.test(String(part.type));
     if (!isCall && part.type !== "input_json_delta") continue;
-    // An empty object means that the input follows, or that there is none.
+    // An empty object means that the input follows, or is empty.
     const isEmpty = isFields(input) && Object.keys(input).length === 0;
     fragments.push({
       index: isWhole ? fragments.length : undefined,

@@ -27,7 +27,7 @@ const completions: CompletionForm = {
     }),
 };
 
-/** OpenAI Chat Completions, and whoever calls itself compatible. */
+/** OpenAI Chat Completions and compatible APIs. */
 export const chat = {
   name: "chat",
   title: "Chat Completions",

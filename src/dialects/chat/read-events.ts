@@ -29,7 +29,7 @@ import { ChoiceReader } from "./read-choice.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** No request asks for so many choices, so a larger index is none. */
+/** A larger index is ignored: no request asks for so many choices. */
 const MOST_CHOICES = 1024;
 
 /** Checks the first entry of a choice; it never reads one. */

@@ -321,7 +321,7 @@ function readOldCall(value: unknown, path: string, at: number): Call {
   };
 }
 
-/** The id of a call in the old form, which has none: its place does not change from turn to turn. */
+/** An id for a call in the old form: its place does not change from turn to turn. */
 const legacyId = (at: number): string => `call_${at}`;
 
 function readResult(content: unknown, path: string, repair: Repair): Part[] {

@@ -167,7 +167,7 @@ export const writeTools = memoizeByIdentity(
   },
 );
 
-/** A tool as chat declares it, or why chat has none. */
+/** A tool as chat declares it, or the reason why chat cannot. */
 function writeTool(tool: Tool<UpstreamName>): Fields | string {
   switch (tool.type) {
     case "function": {

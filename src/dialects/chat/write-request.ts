@@ -338,7 +338,7 @@ class ConversationWriter {
 const isPlainText = (part: Fields): boolean =>
   part.type === "text" && Object.keys(part).length === 2;
 
-/** A part as chat writes it, or why chat has none. */
+/** A part as chat writes it, or the reason why chat cannot. */
 function writePart(part: Part): Fields | string {
   switch (part.type) {
     case "text":

@@ -1,15 +1,12 @@
 import type { DialectName, Extra, Part, Result } from "../../turn/turn.ts";
 
-/** What is decided about a result that goes to a dialect without a mark for errors. */
+/** The decision for a result of an error in a dialect that does not mark errors. */
 export const ERROR_IN_TEXT = "a result that is an error is told so in its text";
 
-/** Whether a text says by itself that it is about an error. */
+/** Matches a text that reports an error by itself. */
 const SAYS_ERROR = /^\W*(?:error|exception|fail|traceback)/i;
 
-/**
- * A result for a dialect that has no mark for errors: its text says so. `report`
- * is called where that had to be added.
- */
+/** Marks a result as an error in its text. `report` is called if the text had to change. */
 export function withErrorText(result: Result, report: () => void): Result {
   if (result.isError !== true) return result;
   const [first, ...rest] = result.parts;
@@ -20,14 +17,14 @@ export function withErrorText(result: Result, report: () => void): Result {
     : { ...result, parts: [{ type: "text", text: "Error" }, ...result.parts] };
 }
 
-/** The OpenAI API refuses a file that is sent along without a name; documents of others need none. */
+/** The OpenAI API refuses file data without a name; documents of other APIs need none. */
 type File = Extract<Part, { type: "file" }>;
 
-/** What is decided about a file that got a name. */
+/** The decision for a file that got a name. */
 export const FILE_NAMED =
   "a file that is sent along needs a name; one without is named by its type";
 
-/** The name of a file, by its type where it is sent along and has none. */
+/** The name of a file. File data without a name is named by its type. */
 export function fileName({ data, fileId, name }: File): string | undefined {
   if (data === undefined || fileId !== undefined || (name !== undefined && name !== ""))
     return name;
@@ -35,7 +32,7 @@ export function fileName({ data, fileId, name }: File): string | undefined {
   return `document.${endings[type] ?? /[A-Za-z0-9]+$/.exec(type)?.[0] ?? "bin"}`;
 }
 
-/** Types whose files end otherwise than in the type's last word. */
+/** The file extensions of types whose last word is not the extension. */
 const endings: Readonly<Record<string, string>> = {
   "application/msword": "doc",
   "application/octet-stream": "bin",
@@ -48,11 +45,11 @@ const endings: Readonly<Record<string, string>> = {
   "text/plain": "txt",
 };
 
-/** What a model is told in place of content that its dialect has no form for: it may be all there was. */
+/** The text in place of content that a dialect has no form for: it may be the only content. */
 export const leftOutText = ({ type }: Part): string =>
   `(Here was ${type === "opaque" ? "" : `${type} `}content that cannot be shown.)`;
 
-/** Reports the fields that were kept for another dialect than the one written; null says nothing. */
+/** Reports the fields that were kept for another dialect than the one written. Null is "not set". */
 export function reportForeign(
   extra: Extra | undefined,
   own: DialectName,

@@ -19,7 +19,7 @@ export type Delta = TextDelta | ReasoningDelta | CallDelta;
 /** Frames that follow one another, read as one delta. */
 export type Run = {
   readonly literals: Literals;
-  /** Where the next frame begins. */
+  /** The offset of the next frame. */
   readonly end: number;
 };
 
@@ -32,7 +32,7 @@ export type Hole = {
   readonly path: readonly string[];
 };
 
-/** A frame as it stands on the wire, cut at its holes. */
+/** The text of a frame on the wire, cut at its holes. */
 type Stencil = {
   /** Text before, between and behind the holes. */
   readonly pieces: readonly string[];

@@ -1,6 +1,6 @@
 import type { RateLimits } from "../../turn/rate-limit.ts";
 
-/** What is left of a tenant's limits, in the headers that clients of the OpenAI API read. */
+/** The rest of a tenant's limits, in the headers that clients of the OpenAI API read. */
 export function rateLimitHeaders({ requests, tokens }: RateLimits): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [kind, state] of Object.entries({ requests, tokens })) {

@@ -4,9 +4,6 @@ import { jsonOf } from "../../json/json.ts";
 import type { Usage } from "../../turn/event.ts";
 import type { Fields } from "../../turn/turn.ts";
 
-// What an upstream sends may be anything. Each of these takes a value for what it
-// should be, or gives nothing.
-
 export const fieldsOf = (value: unknown): Fields | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Fields)
@@ -116,11 +113,11 @@ export function counted(value: unknown): Usage | undefined {
   };
 }
 
-/** What is left of a total for the side that was not counted. */
+/** The rest of a total, for the side that was not counted. */
 const rest = (total: number | undefined, other: number | undefined): number =>
   total === undefined || other === undefined ? 0 : Math.max(0, total - other);
 
-/** No answer has more tokens. A larger count is an error, and sums of it would be wrong for good. */
+/** No answer has more tokens: a larger count is an error, and would spoil every sum of counts. */
 const MAX_TOKENS = 1e12;
 
 /** A count; negative ones are how some upstreams write "not counted". */

@@ -1,9 +1,9 @@
-/** Reports what an answer says that the client's dialect has no place for, once a turn. */
+/** Reports the parts of an answer that the client's dialect has no form for, once a turn. */
 
 import type { OnDecision } from "../../turn/decision.ts";
 import type { StopReason } from "../../turn/event.ts";
 
-/** Called with what of an answer has no place in the client's dialect. */
+/** Receives the name of a part that the client's dialect has no form for. */
 export type OnLoss = (what: string, choice: number) => void;
 
 /** Reports an answer that was only paused, and ends as one that was cut short. */
@@ -42,7 +42,7 @@ const noise: ReadonlySet<string> = new Set([
   "x_groq",
 ]);
 
-/** Whether a client misses it: the result of a filter matters only where it found something. */
+/** True if a client misses the field. The result of a filter matters only if it found something. */
 export const isReportable = (key: string, value: unknown): boolean =>
   key.includes("filter") ? hasFound(value) : !noise.has(key);
 

@@ -12,30 +12,30 @@ import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
 import { fieldsOf } from "./loose.ts";
 import { shaped } from "./shape.ts";
 
-/** How an effort is written for an upstream; undefined: as it is. */
+/** The rule for writing an effort for an upstream; undefined if it is written as it is. */
 function effortRule(
   effort: string | undefined,
   { effort: rules }: Profile,
 ): EffortRule | undefined {
   if (effort === undefined || rules === undefined) return undefined;
-  // An effort is a client's word: `constructor` must not find what every object has.
+  // An effort is a client's word, so `constructor` must not find an inherited property.
   return Object.hasOwn(rules, effort) ? rules[effort] : rules["*"];
 }
 
 type ParamRule = {
   readonly type: z.ZodType;
-  /** What asks for no more than happens without it, so that nothing is lost where it is left out. */
+  /** The default of all upstreams: nothing is lost if it is left out. */
   readonly idle?: unknown;
-  /** Without it the answer would be to another question: the request is refused with this advice. */
+  /** Without the parameter the answer would be wrong, so the request is refused with this advice. */
   readonly vital?: string;
-  /** What the gateway does itself for upstreams without it. */
+  /** The work of the gateway for upstreams without the parameter. */
   readonly done?: string;
-  /** It bears on cost or speed, never on the answer. */
+  /** True if it changes cost or speed, never the answer. */
   readonly hint?: true;
-  /** The parameter that says the same, or nearly (`approximate`), to upstreams without this one. */
+  /** The parameter with the same meaning, or nearly (`approximate`), for upstreams without this one. */
   readonly nearest?: keyof Params;
   readonly approximate?: true;
-  /** Members of a list that are seen to here, so that no upstream has to. */
+  /** Members of a list that the gateway handles itself. */
   readonly met?: readonly string[];
 };
 
@@ -44,7 +44,7 @@ const wholeAsked =
 const text = z.string({ error: "must be a string" });
 const texts = z.array(text, { error: "must be an array of strings" });
 const flag = z.boolean({ error: "must be true or false" });
-/** One that would be rounded is kept as it was written, which JSON writes as a number again. */
+/** A number that would be rounded is kept as it was written, and JSON writes it as a number again. */
 const number = z.custom<number>(
   (value) =>
     (typeof value === "number" || isRawNumber(value)) && isFinite(Number(roundedNumber(value))),
@@ -54,7 +54,7 @@ const whole = z.int({ error: "must be a whole number" });
 const count = whole.positive({ error: "must be more than 0" });
 const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
-/** One row per scalar of a request; where a dialect keeps it is in its traits. */
+/** One row per parameter of a request. The traits of a dialect have its path. */
 export const params = {
   maxTokens: { type: count },
   temperature: { type: number, idle: 1 },
@@ -88,7 +88,7 @@ export const params = {
   cacheRetention: { type: text, hint: true },
   include: {
     type: texts,
-    // Reasoning is given to the client with whatever its upstream wants back of it.
+    // Reasoning always reaches the client with the data that its upstream wants back.
     met: ["reasoning.encrypted_content"],
   },
   truncation: { type: text, idle: "disabled" },
@@ -125,8 +125,8 @@ const placesOf = memoizeByIdentity((traits: DialectTraits): Places => {
 });
 
 /**
- * Sorts a request body: the parameters we know, and what we do not. `null` is
- * how clients say "not set". Keys in `own` are the dialect's to read.
+ * Divides a request body into known parameters and unknown fields. `null` is how clients say "not
+ * set". The dialect reads the keys in `own` itself.
  */
 export function readParams(
   traits: DialectTraits,
@@ -139,25 +139,29 @@ export function readParams(
   for (const [key, value] of Object.entries(body)) {
     if (own.has(key)) continue;
     const group = places.get(key);
-    if (group === undefined) {
-      if (value !== undefined) keep(extra, key, value);
-      continue;
-    }
-    if (value === null || value === undefined) continue;
+    if (group === undefined && value !== undefined) keep(extra, key, value);
+    if (group === undefined || value == null) continue;
     const name = group.get("");
     if (name === undefined) {
-      const rest = readGroup(key, shaped(fields, value, key), group, own, known);
+      const rest: Record<string, unknown> = {};
+      for (const [inner, member] of Object.entries(shaped(fields, value, key))) {
+        const path = `${key}.${inner}`;
+        const param = group.get(inner);
+        if (param === undefined) {
+          if (!own.has(path)) keep(rest, inner, member);
+        } else if (member !== null) known[param] = readValue(param, member, path);
+      }
       if (Object.keys(rest).length > 0) extra[key] = rest;
       continue;
     }
     const read = readValue(name, value, key);
-    // Of two words for the same the newer one counts.
+    // If both names of a parameter are set, the newer one wins.
     if (traits.olderParams?.[name] !== key || known[name] === undefined) known[name] = read;
   }
   return { params: known, extra };
 }
 
-/** The value of a parameter; a schema reads those that are not surely right. */
+/** The value of a parameter. Values of a plain type need no schema. */
 function readValue(name: ParamName, value: unknown, path: string): unknown {
   const { type } = rules[name];
   const isRight =
@@ -169,37 +173,18 @@ function readValue(name: ParamName, value: unknown, path: string): unknown {
   return isRight ? value : shaped(type, value, path);
 }
 
-/** Puts what it knows of a group into `known`, and gives the rest. */
-function readGroup(
-  key: string,
-  group: Fields,
-  names: ReadonlyMap<string, ParamName>,
-  own: ReadonlySet<string>,
-  known: Record<string, unknown>,
-): Fields {
-  const rest: Record<string, unknown> = {};
-  for (const [inner, value] of Object.entries(group)) {
-    const path = `${key}.${inner}`;
-    const name = names.get(inner);
-    if (name === undefined) {
-      if (!own.has(path)) keep(rest, inner, value);
-    } else if (value !== null) known[name] = readValue(name, value, path);
-  }
-  return rest;
-}
-
-/** What a dialect calls a parameter; our own name where it has none. */
+/** The path of a parameter in a dialect; its name here if the dialect has no such parameter. */
 export const paramPath = (name: ParamName, { params: paths }: DialectTraits): string =>
   paths[name] ?? name;
 
-/** Where the client finds a parameter in its own request. */
+/** The path of a parameter in the client's request. */
 function askedPath<Name extends AnyName>(name: ParamName, { traits, body }: Turn<Name>): string {
   const path = paramPath(name, traits);
   const older = traits.olderParams?.[name];
   return older !== undefined && body[older] != null && body[path] == null ? older : path;
 }
 
-/** Where an upstream wants a parameter; undefined if it has none such. */
+/** The path of a parameter at an upstream; undefined if it has no such parameter. */
 function targetPath(
   name: ParamName,
   traits: DialectTraits | undefined,
@@ -209,7 +194,7 @@ function targetPath(
   return own === undefined ? traits?.params[name] : (own ?? undefined);
 }
 
-/** Whether an upstream has a parameter. `traits` are the upstream's, if it speaks a dialect. */
+/** True if an upstream has a parameter. `traits` are the upstream's, if it speaks a dialect. */
 export const takesParam = (
   name: ParamName,
   profile: Profile,
@@ -217,35 +202,24 @@ export const takesParam = (
 ): boolean => targetPath(name, traits, profile) !== undefined;
 
 /**
- * The parameters a request sets: where the client put them, and where its
- * upstream wants them. `traits` are the upstream's, if it speaks a dialect.
+ * The parameters that a request sets, with their paths in the request and at the upstream. `traits`
+ * are the upstream's, if it speaks a dialect. An effort without a parameter is set by other fields.
  */
 export function listParams<Name extends AnyName>(
   turn: Turn<Name>,
   profile: Profile,
   traits: DialectTraits | undefined,
 ): { readonly path: string; readonly target: string | undefined }[] {
-  return (Object.keys(turn.params) as ParamName[])
-    .filter((name) => turn.params[name] !== undefined)
-    .map((name) => ({
-      path: askedPath(name, turn),
-      target: saidAt(name, turn, profile, traits),
-    }));
+  return (Object.keys(turn.params) as ParamName[]).flatMap((name) => {
+    if (turn.params[name] === undefined) return [];
+    const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
+    const own = rule?.as === null ? undefined : targetPath(name, traits, profile);
+    const target = own ?? Object.keys(rule?.fields ?? {})[0];
+    return [{ path: askedPath(name, turn), target }];
+  });
 }
 
-/** The field of a parameter at an upstream; for an effort without one, where thinking is switched. */
-function saidAt<Name extends AnyName>(
-  name: ParamName,
-  { params: { effort } }: Turn<Name>,
-  profile: Profile,
-  traits: DialectTraits | undefined,
-): string | undefined {
-  const rule = name === "effort" ? effortRule(effort, profile) : undefined;
-  const target = rule?.as === null ? undefined : targetPath(name, traits, profile);
-  return target ?? Object.keys(rule?.fields ?? {})[0];
-}
-
-/** Whether an upstream of the client's own dialect takes all of its parameters as they are. */
+/** True if an upstream of the client's own dialect takes all of its parameters as they are. */
 export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Profile): boolean {
   for (const key in turn.params) {
     const name = key as ParamName;
@@ -258,7 +232,7 @@ export function takesParams<Name extends AnyName>(turn: Turn<Name>, profile: Pro
   return true;
 }
 
-/** Whether a model thinks in the way that it is told to. */
+/** True if a model takes the limits and the form of thinking that a request sets. */
 function takesThinking(name: ParamName, said: Params, { thinking, maxTokens }: Profile): boolean {
   if (name === "maxTokens") return maxTokens === undefined || (said.maxTokens ?? 0) <= maxTokens;
   if (thinking === undefined) return true;
@@ -280,7 +254,7 @@ export function writeParams<Name extends AnyName>(
     const name = key as ParamName;
     const target = targetPath(name, traits, profile);
     const rule = name === "effort" ? effortRule(turn.params.effort, profile) : undefined;
-    // A word for it says nothing to an upstream that has no place for one.
+    // A rule with a word is useless at an upstream that has no parameter for it.
     if (rule !== undefined && (target !== undefined || rule.as == null)) {
       const { as = turn.params.effort, fields: more = {}, changed } = rule;
       const own = turn.extra.dialect === dialect ? turn.extra.fields : {};
@@ -331,14 +305,14 @@ function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile
   return [{ path, action: rule.hint === true ? "unused" : "dropped", reason }];
 }
 
-/** What of a value is left for the upstream to do. */
+/** The part of a value that the gateway does not handle itself. */
 function unmet({ met }: ParamRule, value: unknown): unknown {
   if (met === undefined || !Array.isArray(value)) return value;
   const rest = value.filter((member: unknown) => !met.includes(String(member)));
   return rest.length === value.length ? value : rest;
 }
 
-/** Whether a value asks for nothing, as an empty list does. */
+/** True if a value asks for nothing, as an empty list does. */
 const isIdle = (rule: ParamRule, value: unknown): boolean =>
   (rule.idle !== undefined && JSON.stringify(rule.idle) === JSON.stringify(value)) ||
   (rule.vital === undefined && typeof value === "object" && Object.keys(value ?? {}).length === 0);
@@ -356,7 +330,12 @@ export function writeExtra<Name extends AnyName>(
       action: "dropped",
       reason: "it is not known here, and the upstream speaks another dialect",
     }));
-    return [...lost, ...unusedHints(hints)];
+    const unused = Object.keys(hints).map((path): Decision => ({
+      path,
+      action: "unused",
+      reason: "only upstreams of the client's own dialect take it",
+    }));
+    return [...lost, ...unused];
   }
   for (const [key, value] of [...Object.entries(extra), ...Object.entries(hints)]) {
     const own = ownOf(body, key);
@@ -367,14 +346,7 @@ export function writeExtra<Name extends AnyName>(
   return [];
 }
 
-const unusedHints = (hints: Fields): Decision[] =>
-  Object.keys(hints).map((path) => ({
-    path,
-    action: "unused",
-    reason: "only upstreams of the client's own dialect take it",
-  }));
-
-/** Where the client finds what we did not understand; what it has not set is nowhere. */
+/** The paths of unknown fields in the client's request; null is "not set". */
 const pathsOf = (extra: Fields, from: DialectTraits): string[] =>
   Object.entries(extra).flatMap(([key, value]) => {
     const group = placesOf(from).has(key) ? fieldsOf(value) : undefined;

@@ -161,7 +161,7 @@ function readFunction(raw: Fields, path: string, { form, repair }: Reading): Fun
   if (outer === undefined) return read;
   return {
     ...read,
-    // In chat a function that does not say so is not strict, in the Responses API it is.
+    // Functions are strict by default in the Responses API, but not in chat.
     ...(form.nested ? {} : { strict: read.strict ?? false }),
     ...extraOf(withOuter("function", read, outer, form), form),
   };

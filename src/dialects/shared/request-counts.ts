@@ -5,9 +5,9 @@ import { closingQuote, skipBlanks, type Span } from "../../json/scan.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 
-/** What is counted, and how much of it a body may have by default. */
+/** The counts that are limited, with their defaults. */
 const countLimits = {
-  /** Commas and opening brackets outside of texts. */
+  /** Commas and opening brackets outside of strings. */
   values: { most: 1_000_000, what: "JSON values" },
   /** The same in one field of the body or, where that is a list, in one entry of it. */
   values_each: { most: 50_000, what: "JSON values in one place" },
@@ -55,10 +55,7 @@ const lists: ReadonlyMap<string, Counted> = new Map([
   ["items", "items"],
 ]);
 
-/**
- * Checks a body that has been parsed: what it is made of, wherever that stands.
- * `length` is that of its text, where each piece takes two characters or more.
- */
+/** Checks the counts of a parsed body. `length` is that of its text: each piece takes two characters or more. */
 export function checkPieces(body: Fields, length: number, limits: CountLimits): void {
   if (length <= 2 * Math.min(limits.tools, limits.items, limits.parts, limits.fields)) return;
   checkCount("fields", Object.keys(body).length, limits, "");
@@ -100,7 +97,7 @@ function toolsIn(list: readonly unknown[]): number {
   return tools;
 }
 
-/** Parts may have parts: those of a result stand in a part of a message. */
+/** Counts parts and their parts: those of a result are in a part of a message. */
 function partsIn(value: unknown, levels: number): number {
   if (typeof value !== "object" || value === null || levels === 0) return 0;
   let parts = 0;
@@ -123,7 +120,7 @@ const CLOSE_OBJECT = 0x7d;
 /** Counts the values of a JSON text: its commas and opening brackets outside of strings. */
 export const valuesIn = (text: string): number => measure(text, 0, 1).values;
 
-/** Counts the values of the one that begins at `from`. `end`: the comma or bracket behind it. */
+/** Counts the values of the one that begins at `from`. `end`: the offset of the comma or bracket after it. */
 function measure(text: string, from: number, open = 0): { end: number; values: number } {
   let values = 0;
   let depth = open;

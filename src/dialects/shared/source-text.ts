@@ -4,7 +4,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { addFields } from "./params.ts";
 
-/** A body with its tools put in as the text they were written in: they are by far the longest part. */
+/** A body with its tools inserted as text: they are by far the longest part. */
 export const withTools = (body: Fields, tools: string): string =>
   `${JSON.stringify(body).slice(0, -1)},"tools":${tools}}`;
 
@@ -19,14 +19,13 @@ const listText = memoizeByIdentity((list: readonly unknown[]): string => JSON.st
 /** The text of a request body as its client sent it. */
 type SourceText = {
   readonly text: string;
-  /** Where its tools stand, if that is known. */
+  /** The span of its tools, if it is known. */
   readonly tools?: Span | undefined;
 };
 
 /**
- * Kept at the object that the text was read as, where no copy takes it along: a
- * body in which anything was changed is another object, so it has no text. A weak
- * map in its place would cost every collection of garbage more.
+ * The key of the text at the object that was read from it. Copies do not take it along, so a changed
+ * body has no text. A weak map would make every garbage collection slower.
  */
 const SOURCE = Symbol("source");
 type WithSource = Fields & { [SOURCE]?: SourceText | undefined };
@@ -34,12 +33,12 @@ type WithSource = Fields & { [SOURCE]?: SourceText | undefined };
 export const keepSource = (body: Fields, source: SourceText): void =>
   void Object.defineProperty(body, SOURCE, { value: source, writable: true });
 
-/** The body is not sent again: its text takes memory for nothing as long as the turn lasts. */
+/** Frees the text of a body that will not be sent again. */
 export const dropSource = (body: WithSource): void => {
   if (body[SOURCE] !== undefined) body[SOURCE] = undefined;
 };
 
-/** A body with some fields set otherwise: the client's own text but for these, where it is known. */
+/** A body with changed fields: the client's own text apart from these, if the text is known. */
 export function bodyWith(body: WithSource, changes: Fields): string {
   const source = body[SOURCE];
   if (source !== undefined) return withFields(body, source, changes);
@@ -63,7 +62,7 @@ export function forwardChanges(body: Fields, { model, stream, profile }: Forward
   return changes;
 }
 
-/** All else stays as it is, byte for byte. Of a key that is there twice, both are set. */
+/** Keeps everything else, byte for byte. A repeated key is set everywhere. */
 export function withFields(body: Fields, { text, tools }: SourceText, changes: Fields): string {
   let written = "";
   let added = "";
@@ -78,7 +77,7 @@ export function withFields(body: Fields, { text, tools }: SourceText, changes: F
     if (!Object.hasOwn(changes, key)) continue;
     written += text.slice(copied, from) + JSON.stringify(changes[key]);
     copied = end;
-    // A search is faster than a walk, and most often `model` comes first.
+    // A search is faster than to follow the members, and most often `model` comes first.
     if (!mayFollow(text, end, changes)) break;
   }
   if (added === "") return written + text.slice(copied);
@@ -87,7 +86,7 @@ export function withFields(body: Fields, { text, tools }: SourceText, changes: F
   return written + text.slice(copied, closing) + more + text.slice(closing);
 }
 
-/** Whether a key of the changes may stand behind a place; an escape may spell any of them. */
+/** True if the text from `from` on may have a key of the changes; an escape may spell any of them. */
 function mayFollow(text: string, from: number, changes: Fields): boolean {
   if (text.includes("\\u", from)) return true;
   for (const key in changes) if (text.includes(`"${key}"`, from)) return true;
