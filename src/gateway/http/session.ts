@@ -14,29 +14,27 @@ import {
 import { noStore } from "../../history/none.ts";
 import type { ByteBudget } from "./budget.ts";
 
-/** An answer and the one that it continues, by itself: some upstreams give every answer the same id. */
+/** An answer, linked to the one that it continues: some upstreams give every answer the same id. */
 type Kept = {
   readonly head: EntryHead;
-  /** What came with its request, and then the answer's own. */
+  /** The items of its request, then its own. */
   readonly items: readonly StoredItem[];
   readonly before: Kept | undefined;
 };
-
-/** What all sessions of a tenant are remembered within. */
-type SessionShare = { readonly budget: ByteBudget; readonly tenant: Tenant };
 
 type SessionState = {
   readonly store: Log;
   readonly config: { readonly server: { readonly body_limit: number } };
 };
 
+type Share = { readonly budget: ByteBudget; readonly tenant: Tenant };
+
 /**
- * What a WebSocket remembers of its turns, in front of the log of the gateway: the
- * answers that its client does not want stored can be continued on the same
- * connection, and nowhere else.
+ * The memory of a WebSocket, in front of the log of the gateway: answers that its client does not
+ * want stored can be continued on the same connection, and nowhere else.
  */
 export class Session {
-  readonly #share: SessionShare | undefined;
+  readonly #share: Share;
   #isOver = false;
   readonly #answers = new Map<string, Kept>();
   readonly #items = new Map<string, StoredItem>();
@@ -44,56 +42,52 @@ export class Session {
   /** The answer that the turn under way continues. */
   #continued: string | undefined;
 
-  constructor(share?: SessionShare) {
+  constructor(share: Share) {
     this.#share = share;
   }
 
-  /** The state of a gateway as the next turn on this connection sees it. */
+  /** The state of a gateway for the next turn on this connection, whose log is seen through the session. */
   stateOver<State extends SessionState>(state: State): State {
     this.#continued = undefined;
-    return { ...state, store: this.over(state.store, state.config.server.body_limit) };
-  }
-
-  /** The log as a turn on this connection sees it; `maxBytes` of answers are remembered. */
-  over(log: Log, maxBytes: number): Log {
+    const { store: log, config } = state;
     const own: Pick<Log, "append" | "findItems" | "load"> = {
-      append: (turn) => this.#append(log, turn, maxBytes),
+      append: (turn) => this.#append(log, turn, config.server.body_limit),
       findItems: (query, weigh) => this.#findItems(log, query, weigh),
       load: (key, bytes, weigh) => {
         this.#continued = key.id;
         return this.#load(log, key, bytes, weigh);
       },
     };
-    return new Proxy(log, {
+    const store = new Proxy(log, {
       get(target, name) {
         if (name in own) return own[name as keyof typeof own];
         const value: unknown = target[name as keyof Log];
         return typeof value === "function" ? (value.bind(target) as unknown) : value;
       },
     });
+    return { ...state, store };
   }
 
   /**
-   * The turn under way failed: the answer that it continued is forgotten, as
-   * Open Responses has it, so that its client sends the conversation anew.
+   * The turn under way failed: the answer that it continued is forgotten, as Open Responses
+   * demands, so that its client sends the whole conversation.
    */
   fail(): void {
     if (this.#continued !== undefined) this.#answers.delete(this.#continued);
   }
 
-  /** Forgets all, for good: a turn may be over later than its connection. */
+  /** Forgets everything for good: a turn may end later than its connection. */
   close(): void {
     this.#isOver = true;
     this.#clear();
   }
 
-  /** What a turn leaves behind that may not be stored stays here; the rest is stored as ever. */
+  /** Keeps what may not be stored, and stores the rest. */
   #append(log: Log, turn: StoredTurn, maxBytes: number): Promise<void> | undefined {
     const { answerId: id, response, items, isPrivate } = turn;
     if (isPrivate !== true && log !== noStore) return log.append(turn);
     if (id !== undefined && response !== undefined) {
       const { previous, json, input } = response;
-      // Nobody else keeps it either, so that its origin is of no use.
       this.#keep({ id, previous, json }, [...input, ...items], maxBytes);
     }
     return log.append({ ...turn, items: [], response: undefined });
@@ -102,27 +96,23 @@ export class Session {
   #keep(head: EntryHead, items: readonly StoredItem[], maxBytes: number): void {
     if (this.#isOver) return;
     const bytes = head.json.length + sizeOf(items);
-    // A client that goes on then is told so, and sends the conversation anew.
+    // A client that continues a forgotten answer is refused, and sends the whole conversation.
     if (this.#bytes + bytes > maxBytes) this.#clear();
-    if (!this.#take(bytes)) {
+    const { budget, tenant } = this.#share;
+    if (!budget.take(tenant, bytes)) {
       this.#clear();
-      if (!this.#take(bytes)) return;
+      if (!budget.take(tenant, bytes)) return;
     }
+    this.#bytes += bytes;
     const before = head.previous === undefined ? undefined : this.#answers.get(head.previous);
     this.#answers.set(head.id, { head, items, before });
     for (const item of items) this.#items.set(item.id, item);
   }
 
-  #take(bytes: number): boolean {
-    if (this.#share?.budget.take(this.#share.tenant, bytes) === false) return false;
-    this.#bytes += bytes;
-    return true;
-  }
-
   #clear(): void {
     this.#answers.clear();
     this.#items.clear();
-    this.#share?.budget.give(this.#share.tenant, this.#bytes);
+    this.#share.budget.give(this.#share.tenant, this.#bytes);
     this.#bytes = 0;
   }
 
@@ -142,17 +132,15 @@ export class Session {
   async #load(log: Log, key: Key, maxBytes: number, weigh: Weigh): Promise<FoundChain> {
     const kept = this.#answers.get(key.id);
     if (kept === undefined) return log.load(key, maxBytes, weigh);
-    const own: StoredItem[][] = [];
-    let previous: string | undefined;
-    for (let next: Kept | undefined = kept; next !== undefined; next = next.before) {
-      own.unshift([...next.items]);
-      ({ previous } = next.head);
-    }
-    const items = own.flat();
+    const chain: Kept[] = [];
+    for (let next: Kept | undefined = kept; next !== undefined; next = next.before)
+      chain.unshift(next);
+    const items = chain.flatMap((one) => one.items);
     const bytes = sizeOf(items);
     weigh(bytes);
     const texts = itemsTexts(items);
     const last = kept.head;
+    const previous = chain[0]?.head.previous;
     if (previous === undefined) return { type: "found", texts, bytes, last };
     const stored = await log.load({ ...key, id: previous }, maxBytes, weigh);
     if (stored.type !== "found") return stored;

@@ -1,3 +1,4 @@
+import { ownOf } from "../../json/json.ts";
 import type { SharedLimits } from "../../history/log.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
@@ -56,11 +57,11 @@ export class TenantLimits {
    */
   enter(tenant: Tenant, bytes: number, input: () => number): TurnPermit | undefined {
     if (!this.#areThere) return undefined;
-    const limits = this.#limitsOf(tenant);
+    const { config, clock } = this.#options;
+    const limits = ownOf(config.tenants, tenant) ?? config.default;
     if (!isLimited(limits)) return undefined;
     const usage = this.#usageOf(tenant, limits);
     this.#check(usage, bytes);
-    const { clock } = this.#options;
     const turn: RunningTurn = { paid: usage.tokens === undefined ? 0 : input(), used: () => 0 };
     usage.turns.add(turn);
     usage.bytes += bytes;
@@ -78,13 +79,6 @@ export class TenantLimits {
         this.#shareLater();
       },
     };
-  }
-
-  #limitsOf(tenant: Tenant): Limits {
-    const { config } = this.#options;
-    return Object.hasOwn(config.tenants, tenant)
-      ? (config.tenants[tenant] ?? config.default)
-      : config.default;
   }
 
   #usageOf(tenant: Tenant, limits: Limits): Usage {
@@ -185,20 +179,16 @@ const MINUTE_MS = 60_000;
  * be overdrawn, because the tokens of a turn are known only while it runs.
  */
 class Bucket {
-  readonly #perMinute: number;
+  readonly perMinute: number;
   #level: number;
   #at: number;
   /** Spent since the last exchange with the other replicas. */
   #unshared = 0;
 
   constructor(perMinute: number, now: number) {
-    this.#perMinute = perMinute;
+    this.perMinute = perMinute;
     this.#level = perMinute;
     this.#at = now;
-  }
-
-  get perMinute(): number {
-    return this.#perMinute;
   }
 
   spend(amount: number, now: number): void {
@@ -210,7 +200,7 @@ class Bucket {
   /** Milliseconds until the amount is there. */
   waitFor(amount: number, now: number): number {
     this.#fill(now);
-    return Math.max(0, Math.ceil(((amount - this.#level) * MINUTE_MS) / this.#perMinute));
+    return Math.max(0, Math.ceil(((amount - this.#level) * MINUTE_MS) / this.perMinute));
   }
 
   /** The amount to report to the other replicas; counts as reported. */
@@ -227,22 +217,22 @@ class Bucket {
 
   /** Sets the level counted by all replicas, less the amount spent since the report. */
   setShared(level: number, now: number): void {
-    this.#level = Math.min(this.#perMinute, level) - this.#unshared;
+    this.#level = Math.min(this.perMinute, level) - this.#unshared;
     this.#at = now;
   }
 
   view(now: number): RateLimit {
     this.#fill(now);
     return {
-      limit: this.#perMinute,
+      limit: this.perMinute,
       remaining: Math.max(0, Math.floor(this.#level)),
-      resetMs: this.waitFor(this.#perMinute, now),
+      resetMs: this.waitFor(this.perMinute, now),
     };
   }
 
   #fill(now: number): void {
-    const gained = ((now - this.#at) * this.#perMinute) / MINUTE_MS;
-    this.#level = Math.min(this.#perMinute, this.#level + gained);
+    const gained = ((now - this.#at) * this.perMinute) / MINUTE_MS;
+    this.#level = Math.min(this.perMinute, this.#level + gained);
     this.#at = now;
   }
 }

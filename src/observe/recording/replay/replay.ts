@@ -11,6 +11,7 @@ import { profileFor } from "../../../profiles/profiles.ts";
 import { scripted } from "../../../profiles/scripted.ts";
 import type { Clock } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
+import { LOCAL_TENANT } from "../../../turn/tenant.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
 import type { Bundle } from "../bundle.ts";
 import { compareTurns, type TurnDifference } from "./compare.ts";
@@ -127,7 +128,9 @@ export function askAgain(
     query: "",
     headers: { "content-type": "application/json", ...request.headers },
     body: request.body,
-    ...(request.socket === true && { session: new Session() }),
+    ...(request.socket === true && {
+      session: new Session({ budget: gateway.sessionBudget, tenant: LOCAL_TENANT }),
+    }),
     reply: {
       head: (status, headers) => void Object.assign(reply, { status, headers }),
       write: (data) => (keep(data), true),
