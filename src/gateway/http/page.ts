@@ -61,7 +61,7 @@ export const unknownAfter = (after: string): Fault =>
 type ListOptions = {
   readonly store: Pick<Log, "lists">;
   readonly tenant: Tenant;
-  /** How the ids of completions begin. */
+  /** The prefix of the ids of completions. */
   readonly prefix: string;
   readonly query: PageQuery;
   /** A filter; left out: all. */

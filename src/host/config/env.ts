@@ -9,11 +9,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The only place where the process's environment is read. */
 export const environment = (): Environment => process.env;
 
-/** Whether npx runs us, whose shell passes no signal on. */
+/** True if npx runs this process: its shell forwards no signals. */
 export const isByNpx = (env: Environment): boolean => env["npm_lifecycle_event"] === "npx";
 
 type Flag = {
-  /** Where it stands in the configuration; none: it is accepted and has nothing to switch. */
+  /** Its path in the configuration; left out: it is accepted and changes nothing. */
   readonly path?: readonly [string, string];
   /** Undefined: it cannot be read. */
   readonly read: (text: string) => unknown;
@@ -35,9 +35,8 @@ const oneOf = (words: ReadonlyMap<string, string>): Pick<Flag, "read" | "wants">
 });
 
 /**
- * The variables that override the configuration file. Where two name one thing,
- * the later row wins; keys add up. The `PROXY_*` rows keep the meaning they had
- * in the older Codex proxy.
+ * The variables that override the configuration file. If two set one value, the later row wins;
+ * keys add up. The `PROXY_*` rows mean the same as in the older Codex proxy.
  */
 export const flags: Readonly<Record<string, Flag>> = {
   HOST: host,
@@ -99,7 +98,7 @@ export type Setting = {
   readonly value: unknown;
 };
 
-/** What the environment overrides. An empty variable is one that is not set. */
+/** The values that the environment sets, and the variables that cannot be read. An empty variable is not set. */
 export function readFlags(env: Environment): {
   readonly settings: readonly Setting[];
   readonly findings: readonly Finding[];
@@ -121,13 +120,13 @@ export function readFlags(env: Environment): {
 }
 
 /**
- * What is named like one of these variables and is none of them, nor one that a
- * file refers to. Others name theirs so too, so it is told of only where its
- * value would do under the name that was most likely meant.
+ * Notes on variables with a similar name that nothing reads. Other programs use such names too, so
+ * a variable is noted only if its value would fit the nearest name.
  */
 export function misspelt(env: Environment, referred: ReadonlySet<string>): string[] {
   return Object.entries(env).flatMap(([name, raw = ""]) => {
-    if (raw === "" || !family.test(name) || isFlag(name) || isReplaced(name)) return [];
+    if (raw === "" || !family.test(name) || isFlag(name) || replacementFor(name) !== undefined)
+      return [];
     if (referred.has(name)) return [];
     const near = nearest(name.replace(family, ""), [...meant.keys()]);
     const known = meant.get(near ?? "");
@@ -138,14 +137,14 @@ export function misspelt(env: Environment, referred: ReadonlySet<string>): strin
 
 const family = /^(?:PATCHBAY|PROXY)_/;
 
-/** By the name without its family. Where two name one thing, the first is the one to tell of. */
+/** By the name without its family. If two rows share a name, the first is suggested. */
 const meant: ReadonlyMap<string, string> = new Map(
   Object.keys(flags)
     .toReversed()
     .map((name) => [name.replace(family, ""), name]),
 );
 
-/** Lays the environment's values over what a file says. */
+/** Puts the values of the environment over those of a file. */
 export function applySettings(
   raw: Readonly<Record<string, unknown>>,
   settings: readonly Setting[],
@@ -155,7 +154,7 @@ export function applySettings(
   for (const { path, value } of settings) {
     const [section, key] = path;
     const group = over[section] ?? {};
-    // A section that is no group is a problem of its own, and found as such.
+    // A section that is no group is reported by the check of the configuration.
     if (typeof group !== "object" || Array.isArray(group)) continue;
     if (path === keys.path) append(given, value as string[]);
     else over[section] = { ...group, [key]: value };
@@ -178,7 +177,7 @@ function readSwitch(raw: string): boolean | undefined {
   return ["0", "false", "no", "off"].includes(word) ? false : undefined;
 }
 
-/** `true` is a blank line, `false` nothing, anything else itself with `\n` and `\t` read. */
+/** `true` is a blank line, `false` no text; in other text `\n` and `\t` are read as escapes. */
 function readDelimiter(raw: string): string {
   const known = readSwitch(raw);
   if (known !== undefined) return known ? "\n\n" : "";
@@ -192,8 +191,8 @@ const otel = "start the process with an OpenTelemetry SDK (docs/operations.md)";
 const childProcess = "nothing to set: Patchbay starts and replaces Codex processes by itself";
 
 /**
- * The variables of the older Codex proxy that nothing reads here, with what takes
- * their place. A key that ends in `*` stands for every name that begins so.
+ * The variables of the older Codex proxy that nothing reads here, with their replacements. A key
+ * that ends in `*` matches every name with that prefix.
  */
 const replacements: Readonly<Record<string, string>> = {
   PROXY_TRUST_PROXY: "nothing to set: no header of a proxy in front is trusted",
@@ -269,9 +268,6 @@ export function unreadProxyVariables(
         : [`${name} is set, but nothing reads it. In its place: ${instead}.`];
     });
 }
-
-/** True if a variable is one of the older proxy's that something else takes the place of. */
-const isReplaced = (name: string): boolean => replacementFor(name) !== undefined;
 
 function replacementFor(name: string): string | undefined {
   const exact = Object.hasOwn(replacements, name) ? replacements[name] : undefined;

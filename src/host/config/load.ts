@@ -32,7 +32,7 @@ export type Loaded = {
   readonly file?: string | undefined;
   /** Hints for the user that are no problems. */
   readonly notes: readonly string[];
-  /** Problems with which a gateway serves all the same: files that cannot be written. */
+  /** Problems that do not stop a gateway: files that cannot be written. */
   readonly doubts: readonly Finding[];
   /** Files of the current folder that are not used because the user has not trusted them. */
   readonly passedOver: readonly Finding[];
@@ -303,7 +303,7 @@ function profileProblem(name: string, dialect: unknown): string | undefined {
         : `did you mean \`${near}\`?`;
     return `there is no profile \`${name}\`; ${remedy}`;
   }
-  // A script plays any dialect, and an unknown dialect is a problem of its own.
+  // A script plays any dialect, and an unknown dialect is reported separately.
   const isSpoken =
     typeof dialect === "string" &&
     (builtinDialects.get(dialect) !== undefined || dialect === "codex");

@@ -1,3 +1,3 @@
-/** How much is logged, from all to nothing. */
+/** The levels of the log, from everything to nothing. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];

@@ -17,13 +17,13 @@ import { stateFolder } from "./user-folders.ts";
 export type Scripts = {
   readonly raw: Fields;
   readonly files: readonly string[];
-  /** What is wrong with the configuration. */
+  /** Problems of the configuration. */
   readonly problems: readonly Problem[];
-  /** What is wrong with the scripts themselves. */
+  /** Problems inside the scripts. */
   readonly findings: readonly Finding[];
 };
 
-/** Puts the scripts that a configuration names in the place of their names. */
+/** Replaces the names of scripts in a configuration by their texts. */
 export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
   const files: string[] = [];
   const problems: Problem[] = [];
@@ -55,7 +55,7 @@ export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
   return { raw: { ...raw, upstreams }, files, problems, findings };
 }
 
-/** The same names with other values; none of them is taken for anything but a name. */
+/** A group with the same keys and other values; a key such as `__proto__` is only a name. */
 const mapped = <From, To>(
   group: Readonly<Record<string, From>>,
   each: (value: From, name: string) => To,
@@ -66,7 +66,7 @@ function textIn(path: string, reader: ConfigReader): string | undefined {
   try {
     return reader.readPart(path);
   } catch {
-    return undefined; // Whatever the reason, the remedy is the same.
+    return undefined; // The remedy is the same for every reason.
   }
 }
 
@@ -86,7 +86,7 @@ export function withCodexHome(raw: Fields, env: Environment): Fields {
   return { ...raw, upstreams };
 }
 
-/** Takes relative paths from where the configuration stands. */
+/** Resolves relative paths from the folder of the configuration. */
 export function settlePaths(config: Config, directory: string): Config {
   const at = (path: string): string => resolve(directory, path);
   const upstreams = mapped(config.upstreams, (upstream) =>

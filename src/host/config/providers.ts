@@ -9,7 +9,7 @@ import type { Environment } from "./env.ts";
 export const localDialect: BuiltinDialectName = "chat";
 
 type Provider = {
-  /** Where its key is kept; the first that is set counts. */
+  /** The variables of its key; the first that is set counts. */
   readonly env: readonly [string, ...string[]];
   readonly base_url: string;
   readonly dialect: BuiltinDialectName;
@@ -18,7 +18,7 @@ type Provider = {
   readonly isAskedByName?: true;
 };
 
-/** A provider with a profile of its own, that speaks what local servers speak. */
+/** A provider that has a profile and speaks the dialect of local servers. */
 const provider = (
   profile: string,
   base_url: string,
@@ -26,11 +26,10 @@ const provider = (
 ): Provider => ({ env, base_url, dialect: localDialect, profile });
 
 /**
- * Providers whose key in the environment is configuration enough, the likeliest
- * default first. Addresses, variables and models from models.dev and the
- * sources named in the profiles; read 2026-11. Where a provider has one address
- * for China and one for the rest (moonshot, qwen, zhipu, minimax) a file names
- * the other.
+ * Providers that need no configuration but a key in the environment, the likeliest default first.
+ * Addresses, variables and models are from models.dev and the sources named in the profiles, read
+ * 2026-11. Some providers (moonshot, qwen, zhipu, minimax) have another address for China, which
+ * a file can name.
  */
 export const providers = {
   openai: {
@@ -77,9 +76,9 @@ export type KeyedProvider = {
   readonly variable: string;
   readonly dialect: BuiltinDialectName;
   readonly profile: string;
-  /** As a file may say it: an address that holds a secret is a reference to its variable. */
+  /** For a file: an address that holds a secret is a reference to its variable. */
   readonly base_url: string;
-  /** The place that `"*"` leads to where there is no other upstream. */
+  /** The target of `"*"` if there is no other upstream. */
   readonly rest: string;
 };
 
@@ -126,9 +125,9 @@ export type ZeroConfig = {
 };
 
 /**
- * Configuration from keys in the environment alone. One upstream answers for
- * every model name; of several, each answers for the names of its own models.
- * The embedded demo answers only if there is nothing else.
+ * Configuration from keys in the environment alone. A single upstream answers for every model
+ * name; several answer for the names of their models. The embedded demo answers only if there is
+ * no upstream.
  */
 export function zeroConfig(env: Environment): ZeroConfig {
   const found = keyedProviders(env);
@@ -157,9 +156,8 @@ export function zeroConfig(env: Environment): ZeroConfig {
 const addressVariable = (variable: string): string => variable.replace(/_API_KEY$/, "_BASE_URL");
 
 /**
- * The address that the variable of a provider's SDKs names, such as
- * `OPENAI_BASE_URL`. One without a path is given the path of the provider's own.
- * This gateway's address is passed over: it stands there for agents.
+ * The address in the variable of a provider's SDKs, such as `OPENAI_BASE_URL`. An address without
+ * a path gets the path of the provider. This gateway's address is ignored: it is meant for agents.
  */
 function namedAddress(base_url: string, variable: string, env: Environment): URL | undefined {
   const named = URL.parse(env[variable] ?? "");
@@ -174,6 +172,6 @@ const textOf = (named: URL | undefined, base_url: string): string =>
 const isThisGateway = ({ hostname, port }: URL, env: Environment): boolean =>
   /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname) && port === (env["PORT"] || "11435");
 
-/** Codex brings its own sign-in: with both it and that there, nothing has to be configured. */
+/** True if Codex is installed and signed in, so that it needs no configuration. */
 export const isCodexSignedIn = (env: Environment): boolean =>
   onPath("codex", env["PATH"] ?? "") !== undefined && existsSync(loginFile(env));

@@ -11,20 +11,19 @@ import { loadConfig } from "./load.ts";
 import type { Origin } from "./sources.ts";
 import type { Log } from "../server/log.ts";
 
-/** Editors and deployments change a file in several steps; this long after the last one it is whole. */
-const settleMs = 100;
+/** Editors and deployments change a file in several steps; it is read this long after the last one. */
+const SETTLE_MS = 100;
 
 /**
- * Says when a file may have changed. The directory is watched, not the file:
- * editors put a new file in its place, and container mounts turn a link around.
- * Returns what ends it.
+ * Calls `changed` when a file may have changed. The directory is watched, not the file: editors
+ * replace the file, and container mounts replace a link. Returns the function that ends the watch.
  */
 export function watchFile(file: string, clock: Clock, changed: () => void): () => void {
   let callOff = (): void => {};
   const touch = (_event: string, name: string | null): void => {
     if (name !== null && !names.has(name) && !name.startsWith("..")) return;
     callOff();
-    callOff = clock.at(clock.now() + settleMs, changed);
+    callOff = clock.at(clock.now() + SETTLE_MS, changed);
   };
   const real = realPath(file);
   const names = new Set([basename(file), basename(real)]);
@@ -38,7 +37,7 @@ export function watchFile(file: string, clock: Clock, changed: () => void): () =
   };
 }
 
-/** Watching alone keeps no process alive, and a directory that goes away ends no process. */
+/** The watch keeps no process alive, and a directory that is removed ends no process. */
 function settle(watcher: FSWatcher): void {
   watcher.unref();
   watcher.on("error", () => watcher.close());
@@ -48,11 +47,11 @@ function realPath(file: string): string {
   try {
     return realpathSync(file);
   } catch {
-    return file; // It may be gone again already; the name will do.
+    return file; // The file may have been removed; its name is enough.
   }
 }
 
-/** A changed configuration that cannot be used: the running one stays in force. */
+/** A changed configuration that cannot be used; the running one stays. */
 export type Rejected = NonNullable<Status["rejected"]>;
 
 export type Reloader = {
@@ -94,7 +93,7 @@ export function reloader(
       if (rejected !== undefined) accept();
       return;
     }
-    // The door stays where it is until a restart, so it is that door which needs the key.
+    // The address changes only at a restart, so the key must fit the present one.
     const open = bindProblem(host, config.server.keys);
     if (open !== undefined) return refuse([open]);
     try {

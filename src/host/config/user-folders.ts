@@ -8,12 +8,12 @@ import type { Environment } from "./env.ts";
 const absolute = (folder: string | undefined): string | undefined =>
   folder !== undefined && isAbsolute(folder) ? folder : undefined;
 
-/** Undefined for a user without one, such as a container's that has no entry in the list of users. */
+/** Undefined for a user without a home, as in a container without a list of users. */
 export function homeFolder(): string | undefined {
   try {
     return absolute(homedir());
   } catch {
-    return undefined; // It throws where neither the environment nor the system knows of one.
+    return undefined; // It throws if neither the environment nor the system names one.
   }
 }
 
@@ -27,7 +27,7 @@ export function settingsFolder(env: Environment): string | undefined {
   return settings === undefined ? undefined : join(settings, "patchbay");
 }
 
-/** Where programs keep what should outlive a restart; undefined where there is no such place. */
+/** The folder of data that should outlive a restart; undefined for a user without a home. */
 export function stateFolder(env: Environment): string | undefined {
   const home = homeFolder();
   const state =
@@ -37,14 +37,14 @@ export function stateFolder(env: Environment): string | undefined {
   return state === undefined ? undefined : join(state, "patchbay");
 }
 
-/** Where recorded turns are; in a folder of the user's among temporary files where there is no other place. */
+/** The folder of recorded turns; among the temporary files for a user without a home. */
 export const recordingsFolder = (env: Environment): string =>
   join(stateFolder(env) ?? join(tmpdir(), `patchbay-${userName()}`), "recordings");
 
 /**
- * Where running gateways are found, the best place first. A service and a shell
- * of the same user may see different environments, so whoever looks for a
- * gateway looks in all of them; PATCHBAY_RUNTIME_DIR names one alone.
+ * The folders of the private sockets, the best first. A service and a shell of the same user may
+ * see different environments, so a search for gateways reads all of them; PATCHBAY_RUNTIME_DIR
+ * names a single one.
  */
 export function runtimeFolders(env: Environment): readonly string[] {
   const named = absolute(env["PATCHBAY_RUNTIME_DIR"]);
@@ -58,7 +58,7 @@ export function runtimeFolders(env: Environment): readonly string[] {
   ];
 }
 
-/** A number where users have numbers: names may hold what no path should, and a user may have none. */
+/** A number if users have numbers: a name may contain separators of paths, and a user may have no name. */
 const userName = (): string =>
   process.getuid === undefined
     ? userInfo().username.replaceAll(/[^\w.-]/g, "_")

@@ -11,18 +11,18 @@ import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
 import { refusal } from "../platform/print.ts";
 
-/** What is asked of a route of the console. */
+/** A request to a route of the console. */
 export type Asking = {
   readonly method?: "GET" | "POST" | "DELETE" | undefined;
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Ends a request that goes on. */
+  /** Ends a request whose answer is a stream. */
   readonly signal?: AbortSignal | undefined;
 };
 
-/** The answer to one request, checked. A refusal is thrown as a Fault with the gateway's words. */
+/** The answer to one request, checked. Throws a Fault with the gateway's message if it is refused. */
 export async function askGateway<Schema extends z.ZodType>(
   socket: string,
   schema: Schema,
@@ -35,7 +35,7 @@ export async function askGateway<Schema extends z.ZodType>(
   );
 }
 
-/** The answer while it comes; what is no success is thrown. */
+/** The answer while it arrives. Throws if it is no success. */
 async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessage> {
   const { method = "GET", path, body, signal } = asking;
   const headers = { "content-type": "application/json", ...asking.headers };
@@ -52,29 +52,29 @@ async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessa
 }
 
 export type WatchOptions = {
-  /** How many past turns come first. */
+  /** Past turns in the first batch. */
   readonly last?: number | undefined;
-  /** Ends it. */
+  /** Ends the watch. */
   readonly signal?: AbortSignal | undefined;
-  /** The sockets of its processes as they are now; undefined when the gateway has gone. */
+  /** The current sockets of its processes; undefined if the gateway has ended. */
   readonly current?: (() => Promise<readonly string[] | undefined>) | undefined;
 };
 
 /** A batch of one process of a gateway. */
 export type WatchedBatch = Batch & {
   readonly socket: string;
-  /** How many processes of the gateway are watched as it comes; none of one elsewhere. */
+  /** Watched processes of the gateway at this time; left out for a gateway on another machine. */
   readonly answering?: number | undefined;
 };
 
-/** How often missing workers are looked for. */
+/** Milliseconds between two searches for missing workers. */
 const LOOK_MS = 1000;
 
 const nothing = { lost: 0, unsent: 0, turns: [], running: [], notices: [] };
 
 /**
- * What happens at a gateway, in batches, from all of its processes; it ends when the last of them
- * has gone. With `current` also from workers that are started later, until that finds no gateway.
+ * The turns and notices of a gateway, in batches, from all of its processes; ends after the last
+ * of them. With `current`, workers that start later are followed too, until it finds no gateway.
  */
 export async function* watchGateway(
   { sockets, workers }: Pick<LocalGateway, "sockets" | "workers">,
@@ -97,7 +97,7 @@ export async function* watchGateway(
     const add = (batch: WatchedBatch): void => push((latest = batch));
     void readFeed(socket, { last, signal }, add).finally(() => {
       open--;
-      // What it was at when it died is not under way any more.
+      // The turns of a process that has ended are under way no more.
       if (mayReturn && latest !== undefined) push({ ...latest, ...nothing });
       wake();
     });
@@ -123,7 +123,7 @@ export async function* watchGateway(
   }
 }
 
-/** The sockets of a gateway's processes as they are now; undefined when the gateway has gone. */
+/** The current sockets of a gateway's processes; undefined if the gateway has ended. */
 export async function currentSockets(
   { pid, url }: LocalGateway,
   env: Environment,
@@ -132,7 +132,7 @@ export async function currentSockets(
   return found?.sockets ?? (isAlive(pid) ? [] : undefined);
 }
 
-/** All turns of one process behind the one of this number; undefined if it has gone. */
+/** All turns of one process after the turn of this number; undefined if the process has ended. */
 export async function batchSince(socket: string, number: number): Promise<Batch | undefined> {
   const ending = new AbortController();
   let batch: Batch | undefined;
@@ -162,6 +162,6 @@ async function readFeed(
     const answer = await openAnswer(socket, { ...asking, signal });
     for await (const piece of answer.setEncoding("utf8")) reader.feed(String(piece));
   } catch {
-    // The gateway has gone, or nobody wants to hear more: either way this is the end.
+    // The gateway has ended, or the watch was ended.
   }
 }

@@ -1,4 +1,4 @@
-/** The files by which a running gateway is found: a socket and, beside it, who listens there. */
+/** The files of a running gateway: its private socket, and an entry that describes it. */
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -11,17 +11,17 @@ import type { Environment } from "../config/env.ts";
 import { runtimeFolders } from "../config/user-folders.ts";
 import { foreignFolder, isOwnSocket, readText } from "../platform/careful-files.ts";
 
-/** What the file beside a socket says. */
+/** The content of the entry beside a socket. */
 const entrySchema = z.looseObject({
   pid: z.number(),
-  /** The process that started it with others to share a port; its own where it is alone. */
+  /** The process that started all workers of its port; its own if it is alone. */
   group: z.number(),
-  /** How many processes share the port; none from a gateway of an older version. */
+  /** Processes that share the port; left out by older versions. */
   workers: z.number().optional(),
   url: z.string(),
   version: z.string(),
   startedAt: z.number(),
-  /** The agent that it was started for, where it is one of `patchbay launch`. */
+  /** The agent for which `patchbay launch` started it. */
   agent: z.string().optional(),
 });
 
@@ -33,7 +33,7 @@ export type FoundEntry = ControlEntry & {
   readonly socket: string;
 };
 
-/** What gateways call their files: a process, and eight digits of chance. */
+/** The names of the files: a process id and eight random digits. */
 const FILE_NAME = /^(\d+-[\da-f]{8})\.(?:json|sock)$/;
 
 export const newName = (): string => `${process.pid}-${randomBytes(4).toString("hex")}`;
@@ -47,14 +47,14 @@ export const socketPath = (folder: string, name: string): string =>
 /** Paths of sockets are held in 108 bytes on Linux and in 104 on macOS, the last of them zero. */
 const LONGEST_PATH = 103;
 
-/** Why a folder will not do for the socket of this name; undefined once it is there for its owner alone. */
+/** The reason why a folder cannot hold the socket of this name; undefined once it exists and only its owner can use it. */
 export function folderProblem(folder: string, name: string): string | undefined {
   if (process.platform !== "win32" && Buffer.byteLength(socketPath(folder, name)) > LONGEST_PATH)
     return "is too long a path for a socket";
   try {
     makeFolder(folder, 0o700);
     const found = lstatSync(folder);
-    // A folder that others can rename or write would let them stand in for the gateway.
+    // Another user who can rename or write the folder could replace the gateway.
     if (!found.isDirectory()) return "is no folder";
     if (process.getuid !== undefined && found.uid !== process.getuid())
       return "belongs to another user";
@@ -72,19 +72,19 @@ export function writeEntry(folder: string, name: string, entry: ControlEntry): v
   writeFileSync(entryPath(folder, name), text, { mode: 0o600, flag: "wx" });
 }
 
-/** Removes both files; what is gone already will do. */
+/** Removes both files, if they exist. */
 export function removeFiles(folder: string, name: string): void {
   try {
     rmSync(entryPath(folder, name), { force: true });
     rmSync(join(folder, `${name}.sock`), { force: true });
   } catch {
-    // A folder that has become read-only keeps them; they are stale, and passed over.
+    // A folder that has become read-only keeps them; they are ignored as stale.
   }
 }
 
 /**
- * The gateways that answer in a folder; none where another user could have put the files. What
- * gateways that were killed have left there is removed.
+ * The gateways that answer in a folder; none if another user could have put the files there. The
+ * files of killed gateways are removed.
  */
 export async function entriesIn(folder: string): Promise<readonly FoundEntry[]> {
   if (foreignFolder(folder) !== undefined) return [];
@@ -117,7 +117,7 @@ function readEntry(path: string): ControlEntry | undefined {
     return entrySchema.safeParse(jsonOf(readText(path, { limit: LONGEST_ENTRY, isOwn: true })))
       .data;
   } catch {
-    return undefined; // It is not written yet, gone by now, or another user's.
+    return undefined; // It is not written yet, removed by now, or another user's.
   }
 }
 
@@ -133,7 +133,7 @@ function isListening(path: string): Promise<boolean> {
   });
 }
 
-/** Whether a process is there, be it another user's. */
+/** True if a process exists, also one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -153,16 +153,16 @@ function isOld(folder: string, name: string): boolean {
 
 /** A gateway that runs on this machine for this user. */
 export type LocalGateway = {
-  /** Where clients reach it. */
+  /** The address for clients. */
   readonly url: string;
   readonly version: string;
-  /** The process to signal: that of the workers' parent where there are several. */
+  /** The process to signal: the parent if there are several workers. */
   readonly pid: number;
   readonly startedAt: number;
   readonly agent?: string | undefined;
-  /** How many processes it is to have; one that has ended is started again. */
+  /** The number of its processes; one that has ended is started again. */
   readonly workers: number;
-  /** The socket of each of its processes that is there: one, or one for each worker. */
+  /** The sockets of its processes that run. */
   readonly sockets: readonly string[];
 };
 

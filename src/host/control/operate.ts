@@ -30,7 +30,7 @@ type Operated = Pick<ConsoleOptions, "report" | "rejected" | "routes"> &
   };
 
 export type Control = {
-  /** The reason why there is no socket, in a sentence; the gateway serves all the same. */
+  /** The reason why there is no socket, in a sentence; the gateway serves its clients without it. */
   readonly problem?: string | undefined;
   readonly close: () => void;
 };

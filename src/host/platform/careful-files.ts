@@ -124,7 +124,7 @@ export function foreignPlace(folder: string): string | undefined {
   return undefined;
 }
 
-/** Writes a file so that a reader, or whoever looks after a crash, finds it whole: as it was, or as it shall be. */
+/** Writes a file in one step: a reader, also after a crash, finds either the old or the new content. */
 export function writeWhole(file: string, bytes: Uint8Array, mode: number): void {
   const beside = `${file}.patchbay-${process.pid}`;
   try {
@@ -135,19 +135,19 @@ export function writeWhole(file: string, bytes: Uint8Array, mode: number): void 
     } finally {
       closeSync(descriptor);
     }
-    // The process's mask counts when a file is made.
+    // The mask of the process may have removed bits of the mode.
     chmodSync(beside, mode);
     renameSync(beside, file);
   } catch (error) {
     rmSync(beside, { force: true });
     const { code } = error as NodeJS.ErrnoException;
-    // A file of its own mount cannot be replaced, nor one in a folder that is not to be written to.
+    // A file that is a mount cannot be replaced, nor one in a folder without write permission.
     if (code !== "EBUSY" && code !== "EXDEV" && code !== "EACCES" && code !== "EPERM") throw error;
     writeFileSync(file, bytes);
   }
 }
 
-/** Replaces a file of the user's and gives the path of the copy that is kept of it, byte for byte. */
+/** Replaces a file of the user. Returns the path of the backup. */
 export function replaceFile(path: string, text: string): string {
   const backup = freeName(path);
   try {

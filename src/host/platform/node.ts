@@ -21,7 +21,7 @@ import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
 import { printError } from "./print.ts";
 
-/** Without a `report`, only exceptions are told: where they were raised, as their words may quote a request. */
+/** The default `report` prints only exceptions: their frames without their texts, which may quote a request. */
 const reportTrouble: Report = Object.assign(
   (happening: Happening) => {
     if (happening.type !== "trouble") return;
@@ -31,7 +31,7 @@ const reportTrouble: Report = Object.assign(
   { types: ["trouble"] as const },
 );
 
-/** What this machine gives a gateway. */
+/** The services of Node for a gateway. */
 export const nodePlatform = (report: Report = reportTrouble): Platform => ({
   clock: systemClock,
   newId,
@@ -41,13 +41,13 @@ export const nodePlatform = (report: Report = reportTrouble): Platform => ({
   environment: environment(),
 });
 
-/** Through a stream, whose pieces come one by one: what unpacks to too much is stopped on the way. */
+/** Decompresses by a stream, piece by piece, so that a body that grows too large is stopped early. */
 const through =
   (open: () => Transform): Decompress =>
   async (body, each) => {
     const unpacking = open();
     unpacking.end(body);
-    // Whatever is thrown on the way destroys the stream.
+    // A throw in the loop destroys the stream.
     for await (const piece of unpacking) each(piece as Buffer<ArrayBuffer>);
   };
 
@@ -55,7 +55,7 @@ const gzip = through(createGunzip);
 const wrapped = through(createInflate);
 const bare = through(createInflateRaw);
 const br = through(createBrotliDecompress);
-/** A frame of zstd says how much its reader has to keep at hand, as a power of two, and gets no more. */
+/** The largest window of a zstd frame, as a power of two. */
 const params = { [constants.ZSTD_d_windowLogMax]: 25 };
 const zstd = through(() => createZstdDecompress({ params }));
 

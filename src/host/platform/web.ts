@@ -5,7 +5,7 @@ import { systemClock } from "./clock.ts";
 import { newId } from "./ids.ts";
 import { sha256 } from "./sha256.ts";
 
-/** What any runtime with the Web's own interfaces gives a gateway. */
+/** The services of a runtime with the interfaces of the Web. */
 export const webPlatform = (): Platform => ({
   clock: systemClock,
   newId,
@@ -22,7 +22,7 @@ const through =
   async (body, each) => {
     const bytes = new Blob([body]);
     const stream = bytes.stream().pipeThrough(new DecompressionStream(format));
-    // Whatever is thrown on the way cancels the stream.
+    // A throw in the loop cancels the stream.
     for await (const piece of stream) each(piece);
   };
 
@@ -37,11 +37,11 @@ const decompressors: Decompressors = new Map([
 ]);
 
 export type WebRuntimeOptions = {
-  /** What reaches HTTP upstreams; default: the global one. */
+  /** Sends the requests to HTTP upstreams; default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;
 };
 
-/** What Bun, Deno, workers and Node have in common: no sockets, no processes, no files. */
+/** The common part of Bun, Deno, workers and Node: no sockets, no processes, no files. */
 export const webRuntime = ({ fetch }: WebRuntimeOptions = {}): Runtime => ({
   sha256,
   decompressors,

@@ -1,4 +1,4 @@
-/** The address of a gateway: what a name stands for, whether it can be had, and how it is written. */
+/** Addresses of gateways: their lookup, their text, and the faults of binding to them. */
 
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -41,7 +41,7 @@ export function bindFault(error: unknown, { host, port }: Address): Fault {
   return new Fault("config.invalid", `${host}:${port} ${remedy}.`, {}, error);
 }
 
-/** The port at which processes that share one will listen: where any will do, one that is free. */
+/** The port for processes that share one; a free port if any is wanted. */
 export async function sharedPort(address: Address): Promise<number> {
   try {
     const [first] = await addressesOf(address.host);

@@ -1,4 +1,4 @@
-/** Takes in the bodies of requests: within their limits, and not for ever. */
+/** Reads the bodies of requests within their limits of size and time. */
 
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
@@ -17,7 +17,7 @@ import { nodeDecompressors as decompressors } from "../platform/node.ts";
 type Done = (fault: Fault | null, body?: string) => void;
 type Payload = Pick<IncomingMessage, "headers" | "on">;
 
-/** The whole body as text. One that is refused is read past, so that its client reads the answer. */
+/** Reads the whole body as text. The rest of a refused body is ignored, so that its client reads the answer. */
 export function collectBody(payload: Payload, share: ByteShare, clock: Clock, done: Done): void {
   new Intake(payload, share, clock, done).begin();
 }
@@ -31,7 +31,7 @@ class Intake implements SlowBody {
   readonly #watch: SlowBodies;
   #isOver = false;
   dueMs = 0;
-  /** How much had come by the time of the look before. */
+  /** Bytes at the previous look. */
   #before = 0;
 
   constructor(payload: Payload, share: ByteShare, clock: Clock, done: Done) {
@@ -56,7 +56,7 @@ class Intake implements SlowBody {
     this.#watch.add(this);
   }
 
-  /** Ends it where it came too slowly since the look before. */
+  /** Ends the body if it came too slowly since the previous look. */
   look(): void {
     const { length } = this.#bytes;
     if (length - this.#before < LEAST_BYTES) return this.#end(tooSlow("body"));
@@ -92,7 +92,7 @@ class Intake implements SlowBody {
     else this.#end(notUtf8());
   }
 
-  /** Told once; what the body held is given back before. */
+  /** Calls `done` once, after the bytes were given back. */
   #end(fault: Fault | null, body?: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -103,7 +103,7 @@ class Intake implements SlowBody {
   }
 }
 
-/** How long its body is, as far as it says so. */
+/** The length in the head of a request; 0 if it names none. */
 export const announcedOf = ({ headers }: Pick<IncomingMessage, "headers">): number =>
   Number(headers["content-length"] ?? 0);
 
@@ -115,24 +115,23 @@ const cutOff = (error: Error): Fault =>
     error,
   );
 
-/** Watches what is on its way to the gateway, bodies and messages, and ends what comes too slowly. */
-
-/** In this time so many bytes must come, or the rest. A connection of 40 kbit/s manages that. */
+/** In this time so many bytes must arrive, or the rest: 40 kbit/s are enough. */
 const LOOK_MS = 15_000;
 export const LEAST_BYTES = 64 * 1024;
-/** How long a request may take to arrive in all. */
+/** Milliseconds that a request may take to arrive. */
 export const LONGEST_MS = 300_000;
 
+/** A body or message that arrives. */
 export type SlowBody = {
-  /** When it is looked at next. */
+  /** The moment of the next look. */
   dueMs: number;
-  /** Ends it where it came too slowly since the look before, or adds it again. */
+  /** Ends it if it came too slowly since the previous look, or adds it again. */
   look(): void;
 };
 
 /**
- * The bodies under way, the one to be looked at next first. One timer serves them
- * all, and goes on after a body is there: nearly every one is, long before its look.
+ * The arriving bodies, in the order of their next looks. One timer serves them all; it is not
+ * stopped when a body is complete, because nearly every body is, long before its first look.
  */
 export class SlowBodies {
   readonly #clock: Clock;

@@ -11,35 +11,34 @@ import { exchangeOf } from "./node.ts";
 
 export type PatchbayOptions = {
   readonly gateway: Gateway;
-  /** The routes that lead to the gateway; default: those it has. */
+  /** The paths that lead to the gateway; default: its routes. */
   readonly paths?: readonly string[] | undefined;
 };
 
 const ownPaths = ["/v1/*", "/healthz", "/livez", "/readyz", "/metrics"];
 
 /**
- * The gateway inside a Fastify app: `app.register(patchbay, { gateway })`, with
- * a `prefix` if it shall live under one. Body parsing and errors are its own
- * and touch nothing else of the app.
+ * The gateway inside a Fastify app: `app.register(patchbay, { gateway })`, with an optional
+ * `prefix`. Its parsing of bodies and its errors change nothing in the rest of the app.
  */
 export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, done) => {
   const { gateway, paths = ownPaths } = options;
   const admittedOf = new WeakMap<FastifyRequest, Admitted>();
   const prefixLength = app.prefix === "/" ? 0 : app.prefix.length;
-  // Past Fastify, which would close the connection after a body that failed: a
-  // client that still sends would be reset before it reads the answer.
+  // Fastify would close the connection after a body that failed: a client that still sends would
+  // be reset before it reads the answer.
   const takeOver = ({ raw }: FastifyRequest, reply: FastifyReply): Exchange => {
     reply.hijack();
     return exchangeOf(raw, withHeaders(reply), "", { prefixLength });
   };
   app.removeAllContentTypeParsers();
-  // The limit is asked for each time: a new configuration may have moved it.
+  // The limit is read each time: a new configuration may change it.
   app.addContentTypeParser("*", (request, payload, parsed) => {
     const { bodyLimit: limit, bodyBudget: budget } = gateway;
     const tenant = admittedOf.get(request)?.tenant ?? LOCAL_TENANT;
     collectBody(payload, { limit, budget, tenant }, systemClock, parsed);
   });
-  // Before the body is read: who may not enter is not waited for.
+  // A request that is not admitted is refused before its body is read.
   app.addHook("onRequest", (request, reply, next) => {
     const admitted = gateway.admit(
       exchangeOf(request.raw, withHeaders(reply), "", { prefixLength }),
@@ -52,7 +51,7 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   });
   app.setErrorHandler((error, request, reply) => {
     const fault = error instanceof Fault ? error : faultOf(error);
-    // An error of the app's own hooks is for the app's own handler.
+    // The handler of the app answers the errors of its hooks.
     if (fault === undefined) throw error;
     gateway.refuse(takeOver(request, reply), fault);
   });
@@ -68,14 +67,14 @@ export const patchbay: FastifyPluginCallback<PatchbayOptions> = (app, options, d
   done();
 };
 
-/** What the app's hooks have set, leave for other origins say, goes out with the answer. */
+/** Adds the headers that hooks of the app have set, such as those for other origins. */
 function withHeaders(reply: FastifyReply): ServerResponse {
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined && name !== "connection") reply.raw.setHeader(name, value);
   return reply.raw;
 }
 
-/** What Fastify itself has against a body before the gateway sees it. */
+/** The refusal of a body by Fastify, as a Fault. */
 function faultOf(error: unknown): Fault | undefined {
   const { code, statusCode = 500 } = error as { code?: unknown; statusCode?: number };
   if (typeof code !== "string" || !code.startsWith("FST_ERR_CTP_")) return undefined;

@@ -20,14 +20,13 @@ export type Log = {
   /** An error that no request caught. */
   readonly uncaught: (error: unknown) => void;
   readonly note: (text: string) => void;
-  /** Writes out what is still held. */
+  /** Writes out all lines. */
   readonly flush: () => void;
 };
 
 /**
- * JSON lines. Happenings hold neither content nor secrets, so nothing has to be
- * taken out of them; an unknown error may quote what it choked on, so only its
- * name and where it was raised are kept.
+ * Writes JSON lines. Happenings hold neither content nor secrets. An unknown error may quote its
+ * input, so only its name and frames are logged.
  */
 export function openLog(level: LogLevel, descriptor = 2): Log {
   const out = new LineBuffer(descriptor);
@@ -59,7 +58,7 @@ export function openLog(level: LogLevel, descriptor = 2): Log {
   };
 }
 
-/** What is told of without asking for each step, but for beginnings and rounds. */
+/** The happenings above the level `debug`. */
 const quietTypes = mainTypes.filter((type) => type !== "begun" && type !== "round");
 
 const levels = {

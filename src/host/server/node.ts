@@ -43,7 +43,7 @@ type Connection = ConnectionBytes & {
   readonly isInReserve: boolean;
   /** True in the middle of an answer: other bytes would become a part of that answer. */
   isInAnswer: boolean;
-  /** Replies under way; nearly always one. The client reads the first, and the others wait behind it. */
+  /** Replies under way; nearly always one. The client reads the first; the others wait for it. */
   readonly open: NodeReply[];
 };
 
@@ -155,7 +155,7 @@ class NodeReply implements Reply {
     if (this.#isHolding && !this.#response.destroyed) this.#send();
   }
 
-  /** A write to a response that is over would raise an error that no code catches. */
+  /** A write to a response that has ended would raise an error that no code catches. */
   isOver(): boolean {
     return this.#ended || this.#response.destroyed;
   }

@@ -204,7 +204,7 @@ async function close(state: State, graceMs: number): Promise<void> {
   cancel();
 }
 
-/** Milliseconds that the last data may take to reach a client when the grace is over. */
+/** Milliseconds that the last data may take to reach a client after the grace. */
 const FLUSH_MS = 1000;
 
 /** Bytes that are not HTTP never become a request, so they are answered on the bare socket. */

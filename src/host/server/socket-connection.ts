@@ -182,7 +182,7 @@ export class SocketConnection {
     else gateway.refuse(exchange, fault);
   }
 
-  /** Serves the next message later, because the caller may still be at work on the turn that is over. */
+  /** Serves the next message later, because the caller may still be at work on the turn that has ended. */
   #over(): void {
     queueMicrotask(() => {
       this.#reply = undefined;
@@ -350,7 +350,7 @@ export function openSockets(gateway: Gateway, clock: Clock): Sockets {
       // Read each time: a new configuration may change it.
       if (server.limit !== gateway.bodyLimit) server = serverFor(gateway.bodyLimit);
       server.upgrade(request, wire, head, (socket) => {
-        // This id is of the request that opened the connection; each turn has an id of its own.
+        // This id is of the request that opened the connection; each turn has its own id.
         const { "x-request-id": _, ...headers } = opened.headers;
         const options = { gateway, tenant, request: { ...opened, headers }, clock };
         const connection = new SocketConnection(socket, wire, options);

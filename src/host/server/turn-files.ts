@@ -118,7 +118,7 @@ function lineFile(gateway: Gateway, { report, clock }: Platform, log: TurnLog) {
   };
 }
 
-/** Identifies the file at a path; undefined if there is none that this user can see. */
+/** Identifies the file at a path; undefined if this user can see none. */
 function fileAt(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);

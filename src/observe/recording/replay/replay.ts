@@ -109,7 +109,7 @@ function openReplay(
  * its bytes are not counted. `clientLeaves` receives a function that makes the client leave.
  */
 export function askAgain(
-  gateway: Pick<Gateway, "handle">,
+  gateway: Pick<Gateway, "handle" | "sessionBudget">,
   { request }: Pick<Bundle, "request">,
   clientLeaves?: (leave: () => void) => void,
 ) {
