@@ -30,7 +30,7 @@ const reasons: Readonly<Record<StopReason, string>> = {
   pause: "pause_turn",
 };
 
-/** An unknown stop reason is an end all the same. */
+/** An unknown stop reason counts as a usual end. */
 export const readStop = (reason: string): StopReason => stops.get(reason) ?? "end";
 
 /** Reasons that other dialects can express. */
@@ -69,7 +69,7 @@ export class UsageReader {
   #thinking: number | undefined;
   #extra: Record<string, unknown> | undefined;
 
-  /** Reads a `usage` object and returns the counts so far; undefined if it has none. */
+  /** Reads a `usage` object and returns the counts so far; undefined if the object has no counts. */
   each(raw: unknown): Usage | undefined {
     const usage = fieldsOf(raw);
     if (usage === undefined) return undefined;

@@ -63,7 +63,7 @@ function readDocument(block: Fields, path: string): Part {
   };
 }
 
-/** Where an image or a document is: bytes become a data URL. */
+/** The place of an image or a document: bytes become a data URL. */
 function placeOf(source: Source, otherwise: string): { url?: string; fileId?: string } {
   const { type, media_type, data, url, file_id } = source;
   if (type === "base64" && data != null)
@@ -85,7 +85,7 @@ const searchResultText = ({ title, source, content }: Fields): string =>
 const referenceText = ({ tool_name }: Fields): string =>
   `The tool \`${String(tool_name)}\` is loaded and can be called from now on.`;
 
-/** The texts of a list of blocks. What else is among them has no place within a text, and the model is told so. */
+/** The texts of a list of blocks. A text cannot contain other blocks, so the model reads that one is left out. */
 const textsIn = (content: unknown): string =>
   (listOf(content) ?? []).map((one) => textOrStandIn(fieldsOf(one) ?? {})).join("\n");
 
@@ -104,11 +104,11 @@ const citationsOf = ({ annotations = [] }: TextPart): readonly Fields[] =>
     return citation !== undefined && isOwnCitation(citation) ? [citation] : [];
   });
 
-/** Whether the text cites something that cannot be given back here. */
+/** True if the text has a citation that a provider would not take back. */
 export const losesCitations = (part: TextPart): boolean =>
   part.annotations !== undefined && citationsOf(part).length < part.annotations.length;
 
-/** A part as a block, or why there is none for it. `own`: the client speaks this dialect, so its file ids mean something. */
+/** A part as a block, or the reason why there cannot be one. `own`: the client speaks this dialect, so its file ids are valid. */
 export function writePart(part: Part, own: boolean): Fields | string {
   switch (part.type) {
     case "text": {
@@ -153,7 +153,7 @@ const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"
 const isImage = (source: Fields): boolean =>
   isFilled(source) && (source.type !== "base64" || imageTypes.has(String(source.media_type)));
 
-/** Whether the provider can get at what is in it. */
+/** True if the provider can read the content. */
 function isFilled({ type, data, url }: Fields): boolean {
   if (type === "url") return /^https?:\/\//i.test(String(url));
   if (type === "text") return String(data).trim() !== "";
@@ -188,12 +188,12 @@ function writeFile(part: Extract<Part, { type: "file" }>, own: boolean): Fields 
   return { type: "text", media_type: "text/plain", data: textOfBytes(bytes) };
 }
 
-/** What a data URL has in plain letters, as bytes. */
+/** The unencoded text of a data URL, as bytes. */
 const bytesOf = (text: string): string => {
   try {
     return btoa(decodeURIComponent(text));
   } catch {
-    return ""; // No text that could be bytes: the source is empty, and refused as such.
+    return ""; // The text has no bytes: the source is empty, and refused for that.
   }
 };
 

@@ -113,7 +113,7 @@ const capabilities: readonly (readonly [RegExp, string])[] = [
 const betaHeader = /anthropic-beta/i;
 const betaName = /\b[a-z][a-z0-9-]*-\d{4}-\d{2}-\d{2}\b/i;
 
-/** A refusal names its subject within so many characters. */
+/** The part of a message that is searched: refusals name their subject early. */
 const LONGEST = 2000;
 
 /**

@@ -55,7 +55,7 @@ export const isRedacted = (extra: Extra | undefined): boolean | undefined =>
     : undefined;
 
 /**
- * The signature of reasoning that has none. Clients fail without a signature, and send back the one
+ * The signature of unsigned reasoning. Clients fail without a signature, and send back the one
  * they received; it is never sent to an upstream.
  */
 export const UNSIGNED = "patchbay:unsigned";

@@ -32,7 +32,7 @@ export class BlocksReader {
   readonly emit: Emit<TurnEvent<UpstreamName>>;
   /** True while the frame at hand is as the API would have sent it. */
   forwardable = true;
-  /** How many blocks have begun. */
+  /** The number of blocks that have begun. */
   count = 0;
   readonly #open = new Map<number, Block>();
   /** True after text: text of another block is another part. */

@@ -13,13 +13,12 @@ import type {
   Tool,
   Turn,
 } from "../../turn/turn.ts";
-import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import type { RequestHeaders } from "../dialect.ts";
 import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
-import { repairInto, invalid, readModel, shaped } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
+import { invalid, readModel, shaped } from "../shared/shape.ts";
 import { responsesDoor } from "../responses/traits.ts";
 import { readChoice, readTools } from "./tools.ts";
 import { blocksIn, readPart, readParts } from "./content-parts.ts";
@@ -28,45 +27,45 @@ import { blockSchemas, bodySchema, groupSchema, messageSchema } from "./schema.t
 import { messagesTraits } from "./traits.ts";
 import { extraOf, reasoningBlock, UNSIGNED } from "./extra.ts";
 
-/** The kind of the tool of a name, for calls of tools that are declared by their type alone. */
+/** Finds the kind of a tool by its name, for calls of tools that are declared by their type alone. */
 export type KindOfTool = (name: string) => string;
 
-/** Reads `messages` as items: one message may hold results and words, or thoughts, words and calls. */
-function readMessages(
-  messages: readonly unknown[],
-  kindOfTool: KindOfTool,
-): { readonly items: readonly Item[]; readonly places: readonly number[] } {
-  const items: Item[] = [];
-  const places: number[] = [];
-  const kinds = new Map<string, string>();
-  for (const [at, raw] of messages.entries()) {
-    const path = `messages[${at}]`;
-    const { role, content, ...rest } = shaped(messageSchema, raw, path);
-    const reader = new BlockReader(role, kindOfTool, kinds);
-    for (const [index, block] of blocksIn(content, `${path}.content`).entries())
-      reader.each(block, `${path}.content[${index}]`);
-    append(items, reader.end(rest));
-    while (places.length < items.length) places.push(at);
-  }
-  return { items, places };
-}
-
-/** Reads the blocks of one message. Neighbouring parts are one message item. */
-class BlockReader {
-  readonly #role: Message["role"];
+/**
+ * Reads `messages` as items: one message may contain results and text, or thoughts, text and calls.
+ * Neighbouring parts of one message are one message item.
+ */
+class ConversationReader {
+  readonly items: Item[] = [];
+  /** The index of the message that each item is from. */
+  readonly places: number[] = [];
   readonly #kindOfTool: KindOfTool;
-  /** The kinds of calls, by their ids. */
-  readonly #kinds: Map<string, string>;
-  readonly #items: Item[] = [];
+  /** The kinds of calls by their ids, except functions. */
+  readonly #kinds = new Map<string, string>();
+  #role: Message["role"] = "user";
   #parts: Part[] | undefined;
 
-  constructor(role: Message["role"], kindOfTool: KindOfTool, kinds: Map<string, string>) {
-    this.#role = role;
+  constructor(messages: readonly unknown[], kindOfTool: KindOfTool) {
     this.#kindOfTool = kindOfTool;
-    this.#kinds = kinds;
+    for (let at = 0; at < messages.length; at++) this.#message(messages[at], at);
   }
 
-  each(block: Fields, path: string): void {
+  #message(raw: unknown, at: number): void {
+    const { items, places } = this;
+    const first = items.length;
+    const path = `messages[${at}]`;
+    const { role, content, output_config, ...rest } = shaped(messageSchema, raw, path);
+    this.#role = role;
+    const blocks = blocksIn(content, `${path}.content`);
+    for (let index = 0; index < blocks.length; index++)
+      this.#block(blocks[index] ?? {}, `${path}.content[${index}]`);
+    // The effort of a system message becomes that of the turn, so it is a hint here.
+    const { extra } = extraOf(rest, output_config === undefined ? undefined : { output_config });
+    if (items.length === first || extra !== undefined) this.#parts ??= [];
+    this.#close(extra);
+    while (places.length < items.length) places.push(at);
+  }
+
+  #block(block: Fields, path: string): void {
     switch (block.type) {
       case "tool_use":
         return this.#add(this.#call(block, path));
@@ -79,36 +78,24 @@ class BlockReader {
       case "image":
       case "document":
       case "search_result":
-        return this.#part(readPart(block, path));
+        break;
       default:
-        // What an assistant's provider did itself stands in order among its words.
+        // Blocks that a provider made for itself keep their place in the text of an assistant.
         if (this.#role === "assistant")
           return this.#add({ type: "opaque", dialect: "messages", raw: block });
-        return this.#part(readPart(block, path));
     }
-  }
-
-  /** The items; what the message says beside its content goes with the first message of it. */
-  end(rest: Fields): readonly Item[] {
-    const { extra } = extraOf(...splitEffort(rest));
-    if (this.#items.length === 0 || extra !== undefined) this.#parts ??= [];
-    this.#close(extra);
-    return this.#items;
-  }
-
-  #part(part: Part): void {
-    (this.#parts ??= []).push(part);
+    (this.#parts ??= []).push(readPart(block, path));
   }
 
   #add(item: Item): void {
-    this.#close();
-    this.#items.push(item);
+    this.#close(undefined);
+    this.items.push(item);
   }
 
-  #close(extra?: Message["extra"]): void {
+  #close(extra: Extra | undefined): void {
     if (this.#parts === undefined) return;
     const message: Message = { type: "message", role: this.#role, parts: this.#parts };
-    this.#items.push(extra === undefined ? message : { ...message, extra });
+    this.items.push(extra === undefined ? message : { ...message, extra });
     this.#parts = undefined;
   }
 
@@ -140,17 +127,12 @@ class BlockReader {
   }
 }
 
-/** A thought; what it is signed with is opaque, and ours or the provider's. */
+/** Reads a thought. Its signature is opaque: the gateway or a provider made it. */
 function readThought(block: Fields, path: string): Reasoning {
   if (block.type === "redacted_thinking") {
     const { data } = shaped(blockSchemas.redacted_thinking, block, path);
-    return {
-      type: "reasoning",
-      summary: [],
-      content: [],
-      encrypted: data ?? undefined,
-      extra: reasoningBlock("redacted_thinking"),
-    };
+    const extra = reasoningBlock("redacted_thinking");
+    return { type: "reasoning", summary: [], content: [], encrypted: data ?? undefined, extra };
   }
   const { thinking, signature } = shaped(blockSchemas.thinking, block, path);
   const isSigned = signature != null && signature !== "" && signature !== UNSIGNED;
@@ -163,12 +145,7 @@ function readThought(block: Fields, path: string): Reasoning {
   };
 }
 
-/** The effort of one system message is read as that of the turn, so nothing else of it is lost. */
-function splitEffort({ output_config, ...rest }: Fields): [Fields, Fields] {
-  return output_config === undefined ? [rest, {}] : [rest, { output_config }];
-}
-
-/** What is read here and not by the table of parameters. */
+/** Fields that are read here and not by the table of parameters. */
 const own = new Set([
   "model",
   "messages",
@@ -180,29 +157,34 @@ const own = new Set([
   "stream",
 ]);
 
-/** A thread that the gateway keeps is none to its upstream. */
+/** The beta of threads: the gateway stores threads, its upstream receives whole conversations. */
 const threadBeta = /(?:^|,)\s*message-threads-[\w-]+(?=\s*(?:,|$))/g;
 
-/** Names of headers that say something of the request. */
+/** Names of headers that belong to the request. */
 const headerNames = ["anthropic-version", "anthropic-beta"];
+
+const none: readonly Decision[] = [];
+const formatMoved: readonly Decision[] = [
+  { path: "output_format", action: "repaired", reason: "it has moved to `output_config.format`" },
+];
 
 export function readRequest(body: Fields, _path?: unknown, headers?: RequestHeaders): Turn {
   const model = readModel(body.model);
   if (body.messages === undefined && body.input !== undefined)
     throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
   const { messages, stream } = shaped(bodySchema, body, "");
-  // An upstream that keeps a thread also goes on with it where nothing is added.
+  // A thread can be continued without a new message.
   if (messages.length === 0 && body.thread == null)
     throw invalid("messages", "must hold at least one message");
   const { params, extra } = readParams(messagesTraits, body, own);
   const tools = readTools(body.tools, () => loadedBy(messages));
   const kindOfTool = kindsOf(tools);
-  const { items, places } = readMessages(messages, kindOfTool);
+  const { items, places } = new ConversationReader(messages, kindOfTool);
   const system = readSystem(body.system);
   const { choice, parallel } = readChoice(body.tool_choice, kindOfTool);
-  const repairs: Decision[] = [];
-  const format = readFormats(body, repairInto(repairs));
-  const said = headersSaid(headers, body);
+  const config = shaped(groupSchema, body.output_config, "output_config");
+  const isFormatMoved = config?.format == null && body.output_format != null;
+  const sent = sentHeaders(headers, body);
   return {
     dialect: "messages",
     traits: messagesTraits,
@@ -211,7 +193,9 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
     places: system === undefined ? places : [0, ...places],
     tools,
     toolChoice: choice,
-    format,
+    format: isFormatMoved
+      ? readFormat(body.output_format, "output_format")
+      : readFormat(config?.format, "output_config.format"),
     params: {
       ...readThinking(params, effortIn(messages)),
       ...readTier(params.serviceTier),
@@ -220,9 +204,9 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
     stream: stream === true,
     usageWanted: true,
     extra: withHints(extra, body),
-    repairs,
+    repairs: isFormatMoved ? formatMoved : none,
     body,
-    ...(said !== undefined && { headers: said }),
+    ...(sent !== undefined && { headers: sent }),
   };
 }
 
@@ -233,41 +217,32 @@ function readSystem(system: unknown): Item | undefined {
   return { type: "message", role: "system", parts, instructions: true };
 }
 
-function readFormats(body: Fields, repair: (path: string, reason: string) => void) {
-  const config = shaped(groupSchema, body.output_config, "output_config");
-  if (config?.format != null || body.output_format == null)
-    return readFormat(config?.format, "output_config.format");
-  repair("output_format", "it has moved to `output_config.format`");
-  return readFormat(body.output_format, "output_format");
-}
-
-/** The kind of each tool that is declared by its type; calls name the tool alone. */
+/** The kinds of tools that are declared by their type; calls have only the name of the tool. */
 function kindsOf(tools: readonly Tool[]): KindOfTool {
   const kinds = new Map<string, string>();
   for (const tool of tools) if (tool.type === "builtin") kinds.set(tool.name, tool.kind);
   return (name) => kinds.get(name) ?? "function";
 }
 
-/** The tools that results and system messages of the conversation have brought up. */
+/** The tools that results and system messages of the conversation have loaded. */
 function loadedBy(messages: readonly unknown[]): ReadonlySet<string> {
   const loaded = new Set<string>();
   const visit = (value: unknown): void => {
     for (const raw of listOf(value) ?? []) {
-      const block = fieldsOf(raw);
-      const named = filledText(block?.tool_name) ?? filledText(fieldsOf(block?.tool)?.name);
-      if (block?.type === "tool_reference" && named !== undefined) loaded.add(named);
-      if (block?.type === "tool_addition" && named !== undefined) loaded.add(named);
-      if (block?.type === "tool_removal" && named !== undefined) loaded.delete(named);
-      if (block?.type === "tool_result") visit(block.content);
-      if (block?.type === "tool_search_tool_result")
-        visit(fieldsOf(block.content)?.tool_references);
+      const { type, tool_name, tool, content } = fieldsOf(raw) ?? {};
+      const name = filledText(tool_name) ?? filledText(fieldsOf(tool)?.name);
+      if (type === "tool_result") visit(content);
+      else if (type === "tool_search_tool_result") visit(fieldsOf(content)?.tool_references);
+      else if (name === undefined) continue;
+      else if (type === "tool_removal") loaded.delete(name);
+      else if (type === "tool_reference" || type === "tool_addition") loaded.add(name);
     }
   };
   for (const message of messages) visit(fieldsOf(message)?.content);
   return loaded;
 }
 
-/** Fields that bear on cost, speed or what the provider makes of them for itself. */
+/** Fields that concern cost, speed or internals of the provider. */
 const hints: ReadonlySet<string> = new Set(["cache_control", "speed", "diagnostics", "safeguards"]);
 
 function withHints(extra: Fields, body: Fields): Extra {
@@ -287,7 +262,7 @@ function withHints(extra: Fields, body: Fields): Extra {
   };
 }
 
-/** Whether nothing of the conversation is to be left out, as is the rule anyway. */
+/** True if the edits leave nothing out of the conversation, which is the default. */
 const keepsAll = (value: unknown): boolean => {
   const edits = listOf(fieldsOf(value)?.edits) ?? [];
   return edits.every((edit) => {
@@ -296,16 +271,16 @@ const keepsAll = (value: unknown): boolean => {
   });
 };
 
-function headersSaid(
+function sentHeaders(
   headers: RequestHeaders | undefined,
   body: Fields,
 ): Record<string, string> | undefined {
-  let said: Record<string, string> | undefined;
+  let sent: Record<string, string> | undefined;
   for (const name of headerNames) {
     const value = headers?.[name];
     const all = typeof value === "string" ? value : value?.join(",");
     const text = body.thread == null ? all?.replace(threadBeta, "") : all;
-    if (text !== undefined && text !== "") (said ??= {})[name] = text;
+    if (text !== undefined && text !== "") (sent ??= {})[name] = text;
   }
-  return said;
+  return sent;
 }

@@ -1,4 +1,4 @@
-/** What Messages requests must look like, as loosely as clients send them. */
+/** The shapes of Messages requests, as loose as clients send them. */
 
 import { z } from "zod";
 import { jsonSchema } from "../shared/shape.ts";

@@ -7,7 +7,7 @@ import { fieldsOf, filledText } from "../shared/loose.ts";
 import { shaped } from "../shared/shape.ts";
 import { formatSchema, jsonFormatSchema } from "./schema.ts";
 
-/** Reads `output_config.format`. It is always strict and has no name, which others want. */
+/** Reads `output_config.format`. It is always strict and has no name, which other dialects require. */
 export function readFormat(raw: unknown, path: string): Format | undefined {
   if (raw === undefined || raw === null) return undefined;
   const { type } = shaped(formatSchema, raw, path);
@@ -18,7 +18,7 @@ export function readFormat(raw: unknown, path: string): Format | undefined {
   return { type: "schema", name, schema, strict: true };
 }
 
-/** Undefined if this dialect cannot say it; text is what comes unasked. */
+/** Undefined if this dialect has no such format; text is the default. */
 export function writeFormat(format: Format): Fields | undefined {
   if (format.type === "schema") return { type: "json_schema", schema: format.schema };
   return format.type === "opaque" && format.dialect === "messages"
@@ -26,7 +26,7 @@ export function writeFormat(format: Format): Fields | undefined {
     : undefined;
 }
 
-/** How many tokens of thinking an effort comes to, and the other way round. */
+/** Budgets of tokens and the efforts that they match. */
 const budgets = [
   { effort: "low", below: 4_096, budget: 4_096 },
   { effort: "medium", below: 16_384, budget: 10_000 },
@@ -36,7 +36,7 @@ const LEAST_BUDGET = 1024;
 /** From the least to the most. */
 const scale = ["minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
-/** How much a request has the model think, in words that others know too. */
+/** Reads effort and budget of thinking in the parameters of all dialects. */
 export function readThinking(params: Params, effort: string | undefined): Params {
   const { thinking, thinkingBudget, reasoningSummary: display, ...rest } = params;
   const asked = effort ?? params.effort ?? effortFor(thinking, thinkingBudget);
@@ -78,7 +78,7 @@ export type Thinking = {
   readonly decisions: readonly Decision[];
 };
 
-/** Tells a model how much to think, in the forms that it takes. */
+/** Writes effort and budget of thinking in the forms that the model takes. */
 export function writeThinking({ turn, profile, maxTokens }: Asked): Thinking {
   const { thinking: rule = anyForm } = profile;
   const decisions: Decision[] = [];
@@ -100,7 +100,7 @@ export function writeThinking({ turn, profile, maxTokens }: Asked): Thinking {
   return { thinking: withDisplay(thinking, turn, rule), effort, decisions };
 }
 
-/** Servers known no better are told what the client says. */
+/** The rule of unknown servers: they receive what the client asks for. */
 const anyForm: ThinkingRule = {
   forms: ["adaptive", "enabled", "disabled", "between_tools"],
   efforts: ["low", "medium", "high", "xhigh", "max"],
@@ -137,7 +137,7 @@ const budgetFor = ({ thinkingBudget, effort = "medium" }: Params): number => {
   return scale.indexOf(effort) > scale.indexOf("high") ? Infinity : LEAST_BUDGET;
 };
 
-/** The effort that the model knows and that comes nearest, not above what was asked for. */
+/** The nearest effort that the model has, not above the requested one if possible. */
 function effortWord(
   { effort, thinking }: Params,
   form: string | undefined,
@@ -146,7 +146,7 @@ function effortWord(
 ): string | undefined {
   if (effort === undefined || efforts.length === 0) return undefined;
   if (effort === "none") return form === "disabled" ? undefined : efforts[0];
-  // A budget says it already.
+  // The budget sets it.
   if (form === "enabled" && thinking === "enabled") return undefined;
   if (efforts.includes(effort)) return effort;
   const asked = scale.indexOf(effort);
@@ -156,7 +156,7 @@ function effortWord(
   return nearest;
 }
 
-/** What a model thinks is left out by default; other clients expect to see it. */
+/** Thinking is left out by default; clients of other dialects expect to see it. */
 function withDisplay(
   thinking: Fields,
   turn: Turn<UpstreamName>,
@@ -179,5 +179,5 @@ const words: ReadonlyMap<string, string> = new Map([
   ["standard_only", "standard_only"],
 ]);
 
-/** Undefined for a tier that is not to be had here. */
+/** Undefined for a tier that this API does not have. */
 export const writeTier = (tier: string): string | undefined => words.get(tier);

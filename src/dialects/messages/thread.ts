@@ -1,4 +1,4 @@
-/** Conversations that are kept between requests: the first has system and tools, the others only new messages. */
+/** Threads: conversations that are stored between requests. The first request has system and tools, the others only new messages. */
 
 import { z } from "zod";
 import { jsonOf } from "../../json/json.ts";
@@ -19,7 +19,7 @@ const field = z.discriminatedUnion(
   { error: 'must be {"type":"create"} or {"type":"continue","previous_message_id":"msg_…"}' },
 );
 
-/** Said once, when a thread is created. */
+/** Fields of the request that creates a thread, and of no other. */
 const headKeys = ["system", "tools"] as const;
 
 export const threads: ThreadForm = {

@@ -35,7 +35,7 @@ export function readChoice(raw: unknown, kindOfTool: KindOfTool): ReadChoice {
   }
 }
 
-/** Undefined where nothing has to be said. A list of allowed tools has no form here. */
+/** Undefined for the default. A list of allowed tools has no form here. */
 export function writeChoice(
   choice: ToolChoice<UpstreamName> | undefined,
   parallel: boolean | undefined,
@@ -61,9 +61,9 @@ export function writeChoice(
 
 /** A family of tools that the provider defines. Its versions are data: a date behind the name. */
 type ToolFamily = {
-  /** The kind that it is to us. */
+  /** The kind of tool in a turn. */
   readonly kind: string;
-  /** What calls of it are named where the declaration does not say. */
+  /** The name in calls, unless the declaration has one. */
   readonly name?: string | undefined;
 };
 
@@ -85,18 +85,18 @@ const families: ReadonlyMap<string, ToolFamily> = new Map(
   } satisfies Record<string, ToolFamily>),
 );
 
-/** What a tool of a type is; one that we do not know is a kind of its own. */
+/** The family of a type; an unknown type is a separate kind. */
 function familyOf(type: string): ToolFamily {
   const [, family = type] = /^(.+)_\d{8}$/.exec(type) ?? [];
   return families.get(family) ?? { kind: type };
 }
 
-/** Whether it finds deferred tools at the provider, so that no client has to. */
+/** True if the provider searches for deferred tools, so that the client does not. */
 const isSearch = (kind: string): boolean => kind === "tool_search_tool";
 
 const none: readonly Tool[] = [];
 
-/** The tools of a request. `loaded`: the names that the conversation has brought up so far. */
+/** The tools of a request. `loaded`: the names of tools that the conversation has loaded. */
 export function readTools(list: unknown, loaded: () => ReadonlySet<string>): readonly Tool[] {
   if (list === undefined || list === null) return none;
   if (!Array.isArray(list)) throw invalid("tools", "must be an array of tools");
@@ -127,7 +127,7 @@ const readList = memoizeByIdentity((list: readonly unknown[]): ReadList => {
 
 const MOST = 64;
 
-/** The same list for the same names: whoever works on it keeps the result by identity. */
+/** Returns the same list for the same names, because results about a list are cached by identity. */
 function withDeferred(list: readonly unknown[], hidden: readonly string[]): readonly Tool[] {
   const { tools, withHidden } = readList(list);
   const key = JSON.stringify(hidden);
@@ -168,11 +168,11 @@ function readCustom(raw: Fields, path: string): FunctionTool {
 
 type WrittenTools = { readonly text: string | undefined; readonly reasons: readonly string[] };
 
-/** The tools as JSON text, and why some are none here. */
+/** The tools as JSON text, and the reasons why some have no form here. */
 export const writeTools = memoizeByIdentity(
   (tools: readonly Tool<UpstreamName>[]): WrittenTools => {
     const reasons: string[] = [];
-    // One tool at least must be there from the beginning.
+    // The API requires a tool that is not deferred.
     const mayDefer = tools.some((tool) => tool.type !== "function" || tool.loaded !== true);
     const list = tools.flatMap((tool) => {
       const written = writeTool(tool, mayDefer);
@@ -213,7 +213,7 @@ function writeTool(tool: Tool<UpstreamName>, mayDefer: boolean): Fields | string
   }
 }
 
-/** The API wants to read at the root that it is an object. */
+/** The API requires the type of the root. */
 const withType = (schema: Fields | undefined): Fields =>
   schema === undefined
     ? { type: "object", properties: {} }

@@ -103,7 +103,7 @@ function writeMessage(item: Message, list: MessageList, context: Writing): void 
   else list.system(blocks, extra);
 }
 
-/** Reports what there is of an item beside its content, and has no place here. A result's name is its call's too. */
+/** Reports fields beside the content that have no place here. The name of a result is that of its call. */
 function reportLost(item: Message | Call<UpstreamName> | Result, note: Note): void {
   if (item.type === "message" && item.name !== undefined)
     note("dropped", "the messages dialect has no names");
@@ -111,8 +111,8 @@ function reportLost(item: Message | Call<UpstreamName> | Result, note: Note): vo
 }
 
 /**
- * The blocks of a message; text without a word is refused, and says nothing. The
- * model is told where something was left out: its place may be all there was.
+ * Writes the blocks of a message, except blank text, which the API refuses. A text replaces content
+ * that is left out, because it may be the whole message.
  */
 function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): Fields[] {
   return parts.flatMap((part): Fields[] => {
@@ -162,14 +162,14 @@ function writeResult(item: Result, context: Writing): Fields {
 const isPlainText = (block: Fields): boolean =>
   block.type === "text" && Object.keys(block).length === 2;
 
-/** What can be read of it. */
+/** The text of reasoning. */
 const wordsOf = ({ content, summary }: Reasoning): string =>
   (content.length > 0 ? content : summary).join("\n\n");
 
 /**
- * Past reasoning as blocks; none where the upstream takes nothing of it back. An
- * upstream of the form `signed_thinking` refuses what its own models have not
- * signed, and `details` do not say whose signature they hold.
+ * Past reasoning as blocks; none for an upstream that takes no reasoning. An upstream of the form
+ * `signed_thinking` refuses reasoning that its own models have not signed, and `details` do not tell
+ * which provider made their signature.
  */
 function writeReasoning(item: Reasoning, form: Profile["reasoning"]): readonly Fields[] {
   if (form !== "thinking" && form !== "signed_thinking") return [];
@@ -201,7 +201,7 @@ function fromDetail(raw: unknown): readonly Fields[] {
 
 const DETAIL_FORMAT = "anthropic-claude";
 
-/** Whether anything is lost if an upstream is not given it. */
+/** True if an upstream that does not receive it loses content. */
 const isWorded = (item: Reasoning): boolean =>
   item.encrypted !== undefined || item.details !== undefined || wordsOf(item) !== "";
 
@@ -215,10 +215,10 @@ const CONTINUE = "Continue.";
 /** Messages whose roles take turns, beginning with the user's. */
 class MessageList {
   readonly #note: MessageNote;
-  /** Whether the model takes the beginning of its answer. */
+  /** True if the model continues a beginning of its answer. */
   readonly #isPrefillTaken: boolean;
   readonly #messages: Open[] = [];
-  /** System messages whose place depends on who speaks next. */
+  /** System messages whose place depends on the role of the next message. */
   #waiting: Open[] = [];
 
   constructor(note: MessageNote, isPrefillTaken: boolean) {
@@ -265,8 +265,8 @@ class MessageList {
   }
 
   /**
-   * A system message may stand behind the user's and before the model's or at the
-   * end; at other places it is put among the user's words, marked as what it is.
+   * A system message may come after a message of the user, before one of the model or at the end; in
+   * other places it becomes part of a user message, marked as a reminder.
    */
   #settle(next: Role | undefined): void {
     if (this.#waiting.length === 0) return;

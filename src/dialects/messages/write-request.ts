@@ -14,9 +14,9 @@ import { type Thinking, writeFormat, writeThinking, writeTier } from "./thinking
 import { messagesTraits } from "./traits.ts";
 import { writeMessages } from "./write-messages.ts";
 
-/** Where neither client nor profile names a limit. */
+/** The limit if neither client nor profile has one. */
 const MAX_TOKENS = 16_384;
-/** Longer answers are refused unless they are streamed: the connection would be silent too long. */
+/** The API refuses a higher limit without streaming, because the connection would be silent too long. */
 const MOST_UNSTREAMED = 21_333;
 
 type Body = Record<string, unknown>;
@@ -24,7 +24,7 @@ type Body = Record<string, unknown>;
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const { text, decisions } = to.straight ? forward(turn, to) : translate(turn, to);
   const { headers } = turn;
-  // What a client of this dialect says of versions and betas holds for its request wherever it goes.
+  // The version and the betas of a client of this dialect belong to its request.
   return { text, decisions, ...(turn.dialect === "messages" && headers && { headers }) };
 }
 
@@ -72,12 +72,12 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   return { text, decisions };
 }
 
-/** What the path says, or a service that hosts the model does not know. */
+/** Deletes fields that the path replaces, or that a hosting service does not know. */
 function leaveOut(body: Body, { route }: Profile): void {
   for (const key of route?.without ?? []) delete body[key];
 }
 
-/** A tier that is not to be had here is left out; the upstream's usual one is another price and speed. */
+/** Leaves out a tier that the API does not have, with a decision, because price and speed differ. */
 function withTier(
   params: Params,
   tier: string | undefined,
@@ -102,7 +102,7 @@ const takesPrefill = (
   (format === undefined || format.type === "text") &&
   (thinking === undefined || thinking.type === "disabled");
 
-/** Who asks, in as many characters as there is room for. */
+/** The user, truncated to the length that the upstream takes. */
 function withUser(
   params: Params,
   { traits }: Turn<UpstreamName>,
@@ -144,13 +144,13 @@ function askToThink(
   return [...decisions, { path, action: "changed", reason }];
 }
 
-/** Whether the turn that goes on with results did not begin with a thought. */
+/** True if a turn that continues with results did not begin with a thought. */
 function lacksThought(messages: unknown): boolean {
   const list = (listOf(messages) ?? []).map((one) => fieldsOf(one) ?? {});
   const blocksOf = (message: Fields): readonly Fields[] =>
     (listOf(message.content) ?? []).map((one) => fieldsOf(one) ?? {});
   const isResult = (block: Fields): boolean => block.type === "tool_result";
-  // Behind the last words of the user that are no results, the model's turn began.
+  // The turn of the model began after the last message of the user without results.
   const start = list.findLastIndex(
     (message) => message.role === "user" && !blocksOf(message).some(isResult),
   );
@@ -159,7 +159,7 @@ function lacksThought(messages: unknown): boolean {
   return block !== undefined && block.type !== "thinking" && block.type !== "redacted_thinking";
 }
 
-/** Sampling within the limits of the API; while a model thinks it is none of the client's. */
+/** Fits sampling into the limits of the API; a model that thinks takes none. */
 function fitSampling(body: Body, turn: Turn<UpstreamName>, profile: Profile): Decision[] {
   const decisions: Decision[] = [];
   const isThinking = body.thinking !== undefined && fieldsOf(body.thinking)?.type !== "disabled";
@@ -217,7 +217,7 @@ function choose(
   return [{ path: "tool_choice", action: "changed", reason }];
 }
 
-/** Clients of other dialects expect prefixes to be cached without a word. */
+/** Clients of other dialects expect prefixes to be cached without a mark. */
 function markCached(body: Body, turn: Turn<UpstreamName>, { cacheMark }: Profile): void {
   if (cacheMark !== undefined && turn.dialect !== "messages") body.cache_control ??= cacheMark;
 }

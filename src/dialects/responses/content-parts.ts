@@ -8,7 +8,7 @@ import { shaped, textAt } from "../shared/shape.ts";
 import { extraOf, ownExtra, type Report } from "./fields.ts";
 
 const list = z.array(z.unknown()).nullish();
-/** Also as Chat has it, with the address in an object of its own. */
+/** Also in the form of Chat, with the address in an object. */
 const image = z.looseObject({
   image_url: z
     .union([

@@ -312,7 +312,7 @@ export function outputItemText<Name extends AnyName>(
       return messageText(item, id, JSON.stringify(parts).slice(1, -1));
     }
     case "reasoning": {
-      // The API says of reasoning only that it is not whole.
+      // The API has a status of reasoning only if it is incomplete.
       const status = item.status === "incomplete" ? item.status : undefined;
       return JSON.stringify({ ...writeReasoning({ ...item, status }, silently), id });
     }

@@ -19,7 +19,7 @@ export type ItemSink = {
   readonly newId: NewId;
   /** Ids of the calls so far. */
   readonly callIds: Set<string>;
-  /** How many calls and hosted items have begun. */
+  /** The numbers of calls and hosted items that have begun. */
   calls: number;
   hosted: number;
   emit(item: OutputItem, event: TurnEvent<UpstreamName>): void;

@@ -200,7 +200,7 @@ class ResponsesReader implements EventReader {
         if (!this.#started || !eventTypes.has(type)) this.#output.markRepaired();
         // An unknown event is ignored unless it is about an item.
         if (raw.output_index === undefined && raw.item_id === undefined && !isItemEvent(type)) {
-          // An error may have a type of its own.
+          // Some errors have another type.
           const unmarked = type.startsWith("response.") ? undefined : strayError(raw);
           const fault = upstreamError(raw) ?? unmarked;
           return fault === undefined ? undefined : this.#fail(fault);
@@ -325,7 +325,7 @@ class ResponsesReader implements EventReader {
 /** Reads an answer of the Responses API, streamed or whole, as events. */
 export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
 
-/** An error that has a type of its own is an error by the name of its event. */
+/** The name of the event marks an error, whatever its type is. */
 const typeOf = ({ type }: Fields, name: string | undefined): string | undefined =>
   name === "error" ? name : (filledText(type) ?? name);
 

@@ -10,7 +10,7 @@ import { readFormat } from "./format.ts";
 import { readItem } from "./items.ts";
 import { responsesTraits } from "./traits.ts";
 
-/** What is read here and not as a parameter. */
+/** Fields that are read here and not as parameters. */
 const own = new Set([
   "model",
   "input",
@@ -87,7 +87,7 @@ const remedyFor = ({ messages }: Fields): string =>
     ? "it must be a string or an array of items"
     : `a request with \`messages\` goes to ${chatDoor}`;
 
-/** What the model is to answer may be kept at the upstream. */
+/** True if the input may be stored at the upstream. */
 const isElsewhere = (params: Params): boolean =>
   params.previousResponse !== undefined ||
   params.conversation !== undefined ||

@@ -67,7 +67,7 @@ export class ResponseObject {
       previous_response_id: params.previousResponse ?? null,
       store: params.store ?? true,
       background: params.background ?? false,
-      // `auto` lets the upstream choose; unless it says what it chose, that is the usual tier.
+      // `auto` lets the upstream choose; unless the answer names its choice, that is the usual tier.
       service_tier: (params.serviceTier === "auto" ? undefined : params.serviceTier) ?? "default",
       metadata: params.metadata ?? {},
       safety_identifier: params.safetyIdentifier ?? null,
@@ -184,7 +184,7 @@ export function loseSignature({ details, extra }: Reasoning, lose: OnLoss): void
   if (extra !== undefined) loseExtra(extra, 0, lose);
 }
 
-/** Reports an item of another API: clients know the items of their own API and no others. */
+/** Reports an item of another API, which clients do not know. */
 export const loseItem = (
   { raw, choice = 0 }: { readonly raw: Fields; readonly choice?: number },
   lose: OnLoss,

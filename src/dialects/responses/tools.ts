@@ -98,7 +98,7 @@ export const toolForm: ToolForm = {
   otherForm: "the Responses API does not nest what a tool is",
 };
 
-/** What a list of tools holds, and what had to be repaired to read it. */
+/** The tools of a list, and the repairs that reading took. */
 type ReadTools = { readonly tools: readonly Tool[]; readonly repairs: readonly Decision[] };
 
 const list = z.array(z.unknown());
@@ -117,9 +117,9 @@ const readList = memoizeByIdentity((raw: object): ReadTools => {
   return { tools, repairs };
 });
 
-/** How a declaration differs by whom it is for. */
+/** Differences of a declaration by its reader. */
 type Audience = {
-  /** What a function means that does not say whether it is strict. */
+  /** The default of `strict` for functions. */
   readonly strict?: boolean | undefined;
   /** Every field that readers of answers want, and no secrets. */
   readonly echo?: boolean | undefined;
@@ -191,7 +191,7 @@ const toolsWriter = (strict?: boolean): WriteTools =>
 
 /** The tools as JSON text for a request of a client of this dialect. */
 export const ownToolsText = toolsWriter();
-/** The same for a client of another: a function that does not say so is strict here and nowhere else. */
+/** The same for a client of another: functions are strict by default here and nowhere else. */
 export const othersToolsText = toolsWriter(false);
 
 /** The tools as an answer repeats them. */
@@ -211,7 +211,7 @@ export const clientToolSearch = {
     dialect: "responses",
     raw: { type: "tool_search", execution: "client", description, parameters },
   }),
-  /** Marks a call. Without it the provider takes the search for one of its own. */
+  /** Marks a call. Without it the provider runs the search itself. */
   call: searchExtra({ execution: "client" }),
   result: searchExtra({ execution: "client", status: "completed" }),
   /** Marks a tool that the provider loads when a search has found it. */

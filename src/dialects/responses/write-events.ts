@@ -74,7 +74,7 @@ type OpenReasoning = {
   readonly content: Part[];
 };
 
-/** A call that still grows. One whose input has no events of its own has no place before its end. */
+/** A call that still grows. One whose input has no events has no place before its end. */
 type OpenCall = {
   readonly start: CallStart<ClientName>;
   readonly kind: CallKind;
@@ -405,8 +405,8 @@ class ResponsesWriter implements EventWriter<ClientName> {
   }
 
   /**
-   * Closes a call, unless it was cut off and some clients would run it. A call without events of its
-   * own contains a value, which is only one when it is whole: it is announced and closed at once.
+   * Closes a call, unless it was cut off and some clients would run it. A call without input events
+   * contains a value, which must be whole: it is announced and closed at once.
    */
   #endCall({ call: number, complete }: Event<"call-end">): void {
     const call = this.#calls.get(number);

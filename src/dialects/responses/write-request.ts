@@ -89,7 +89,7 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
 const isNothing = ({ summary, content, details }: Reasoning): boolean =>
   details === undefined && [...summary, ...content].join("").trim() === "";
 
-/** Parts that stand apart are set apart; one that begins with a line break does so itself. */
+/** Separates parts by a blank line, unless a part begins with a line break. */
 const plainText = (message: Message): string =>
   message.parts.reduce((text, part) => {
     if (part.type !== "text") return text;
@@ -111,10 +111,9 @@ function askForLogprobs(body: Record<string, unknown>): void {
 }
 
 /**
- * What a model thought goes on with its calls only if it is given back, sealed
- * where the answer is not stored. Clients of other dialects have no word for
- * that. A request that says nothing of reasoning may be for a model without any,
- * and the API refuses to seal what such a model would think.
+ * Asks for sealed reasoning, which the client sends back with its calls if the answer is not stored.
+ * Clients of other dialects have no parameter for that. A request without parameters of reasoning may
+ * be for a model without reasoning, for which the API refuses to seal any.
  */
 function askForSeals(
   body: Record<string, unknown>,
