@@ -28,7 +28,9 @@ import { exitCode } from "../output.ts";
 import type { Options } from "../options.ts";
 
 type Probed = {
-  readonly probe: Probe;
+  readonly checks: readonly Check[];
+  /** Undefined if no probe was made, or it failed. */
+  readonly probe?: Probe;
   /** The file that `--fix` has written, and the copy of the former file. */
   readonly written?: { readonly file: string; readonly backup: string } | undefined;
 };
@@ -52,10 +54,10 @@ export async function doctor(options: Options): Promise<void> {
   process.exitCode = counts.wrong > 0 ? exitCode.wrong : exitCode.well;
   if (json) {
     const { by, url = null } = examiner;
-    const probe = probed.done === undefined ? null : probeJson(probed.done);
+    const probe = probeJson(probed);
     const rest = { file: found.file ?? null, counts, checks, probe };
     printJson({ ok: counts.wrong === 0, by, url, ...rest });
-  } else print([...lines(checks), ...probeLines(probed.done)]);
+  } else print([...lines(checks), ...probeLines(probed)]);
 }
 
 /** Examines a named file in this process; else asks the running gateway, if there is one. */
@@ -76,13 +78,11 @@ async function examinerFor(
   return await remoteExaminer({ url: address, key: keyFor({ key }, env) });
 }
 
-type Probing = { readonly checks: readonly Check[]; readonly done?: Probed | undefined };
-
 async function probing(
   examiner: Examiner,
   { probe: wanted, fix = false, json = false, config }: Options,
   file: string | undefined,
-): Promise<Probing> {
+): Promise<Probed> {
   if (wanted === undefined) return { checks: [] };
   const model = wanted === true ? undefined : wanted;
   try {
@@ -92,7 +92,7 @@ async function probing(
     const probe = await examiner.probe(model);
     const isNew = fix && Object.keys(probe.capabilities).length > 0;
     const written = isNew ? fixed(probe, { file: config, said: file }) : undefined;
-    return { checks: probe.checks, done: { probe, written } };
+    return { checks: probe.checks, probe, written };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return {
@@ -153,9 +153,8 @@ const capabilitiesText = ({ upstream, model, capabilities }: Probe): string =>
     upstreams: { [upstream]: { capabilities: { models: [{ match: model, ...capabilities }] } } },
   });
 
-function* probeLines(done: Probed | undefined): Generator<string> {
-  if (done === undefined) return;
-  const { probe, written } = done;
+function* probeLines({ probe, written }: Probed): Generator<string> {
+  if (probe === undefined) return;
   yield "";
   if (Object.keys(probe.capabilities).length === 0) {
     yield "The profile says nothing that was shown to be otherwise.";
@@ -170,7 +169,8 @@ function* probeLines(done: Probed | undefined): Generator<string> {
     : `It is written to ${written.file}; what was there is kept as ${written.backup}.`;
 }
 
-function probeJson({ probe, written }: Probed): object {
+function probeJson({ probe, written }: Probed): object | null {
+  if (probe === undefined) return null;
   const { upstream, model, requests, capabilities } = probe;
   return { upstream, model, requests, capabilities, written: written ?? null };
 }

@@ -10,7 +10,6 @@ import {
   filledText,
   isTerminal,
   listOf,
-  onPath,
   print,
   printJson,
   refusal,
@@ -23,7 +22,7 @@ import {
   replaceFile,
   trustConfig,
 } from "../../src/configuration.ts";
-import { agents } from "../launch/agents.ts";
+import { installedAgents } from "../launch/agents.ts";
 import type { Options } from "../options.ts";
 
 const FILE = "patchbay.yaml";
@@ -87,14 +86,11 @@ export async function findAll(
   env: Environment,
   servers: () => Promise<readonly LocalServer[]> = findLocalServers,
 ): Promise<Found> {
-  const path = env["PATH"] ?? env["Path"] ?? "";
   return {
     keys: keyedProviders(env),
     codex: isCodexSignedIn(env),
     servers: await servers(),
-    agents: agents
-      .filter(({ commands }) => commands.some((command) => onPath(command, path) !== undefined))
-      .map(({ name, title }) => ({ name, title })),
+    agents: installedAgents(env).map(({ name, title }) => ({ name, title })),
   };
 }
 

@@ -6,7 +6,6 @@ import {
   type Environment,
   Fault,
   findGateways,
-  onPath,
   print,
   printError,
   printJson,
@@ -31,7 +30,7 @@ import { type Batch, statusSchema } from "../../src/observe/console/wire.ts";
 import { keyFor, rootOf } from "../gateways.ts";
 import { exitCode, recordedLine } from "../output.ts";
 import type { Agent } from "../launch/agent.ts";
-import { findAgent } from "../launch/agents.ts";
+import { findAgent, programOf } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
 import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
 import { outputOf, privateFolder, runAgent, versionNote } from "../launch/program.ts";
@@ -50,8 +49,7 @@ export async function launch(
   const env = environment();
   const agent = findAgent(name);
   if (options.restore === true) return restore(agent, env, json);
-  const path = env["PATH"] ?? env["Path"] ?? "";
-  const file = agent.commands.flatMap((command) => onPath(command, path) ?? [])[0];
+  const file = programOf(agent, env);
   if (options.keep === true) return keep(agent, file, args, options);
   if (file === undefined)
     throw refusal(

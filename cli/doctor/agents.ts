@@ -1,11 +1,11 @@
 /** Finds the addresses on this machine that the settings of agents name. Files are read and never written. */
 import { join } from "node:path";
 import { connect } from "node:net";
-import { type Environment, isLoopback, onPath, readText, stateFolder } from "../../src/terminal.ts";
+import { type Environment, isLoopback, readText, stateFolder } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Agent } from "../launch/agent.ts";
 import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
-import { agents } from "../launch/agents.ts";
+import { installedAgents } from "../launch/agents.ts";
 import { check } from "./check.ts";
 
 /** A setting of an agent with an address of this machine. */
@@ -129,11 +129,7 @@ function localOrigin(address: string): string | undefined {
 
 /** One check for each address in an agent's settings, or one for an agent without any. */
 export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> {
-  const path = place.env["PATH"] ?? place.env["Path"] ?? "";
-  const there = agents.filter(({ commands }) =>
-    commands.some((command) => onPath(command, path) !== undefined),
-  );
-  const checks = there.map(async (agent) => {
+  const checks = installedAgents(place.env).map(async (agent) => {
     const { name, title } = agent;
     const addresses = addressesOf(agent, place);
     if (addresses.length > 0)

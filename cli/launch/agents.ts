@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { nearest, ownOf, refusal } from "../../src/terminal.ts";
+import { type Environment, nearest, onPath, ownOf, refusal } from "../../src/terminal.ts";
 import { anthropic, qwen } from "../../src/inspection.ts";
 import type { Agent, Destination, Lasting, Place } from "./agent.ts";
 import { codex } from "./codex.ts";
@@ -282,6 +282,15 @@ export const agents: readonly Agent[] = [
     }),
   },
 ];
+
+/** The file of an agent on PATH; undefined if it is not installed. */
+export function programOf({ commands }: Agent, env: Environment): string | undefined {
+  const path = env["PATH"] ?? env["Path"] ?? "";
+  return commands.map((command) => onPath(command, path)).find((file) => file !== undefined);
+}
+
+export const installedAgents = (env: Environment): readonly Agent[] =>
+  agents.filter((agent) => programOf(agent, env) !== undefined);
 
 /** Agents that cannot be pointed at a gateway, and why. */
 const unreachable: Readonly<Record<string, string>> = {
