@@ -122,6 +122,6 @@ const MAX_TOKENS = 1e12;
 
 /** A count; negative ones are how some upstreams write "not counted". */
 export function countOf(value: unknown): number | undefined {
-  const count = typeof value === "string" && /^\d{1,15}$/.test(value) ? +value : numberOf(value);
-  return count === undefined || !(count >= 0 && count <= MAX_TOKENS) ? undefined : count;
+  const count = typeof value === "string" && /^\d{1,15}$/.test(value) ? +value : value;
+  return typeof count === "number" && count >= 0 && count <= MAX_TOKENS ? count : undefined;
 }

@@ -3,7 +3,8 @@ import { turnDone } from "../../../test/support/turn-done.ts";
 import { usageSums } from "../../history/usage-sums.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { parseConfig } from "../config.ts";
-import { readUsageQuery, usageBody, usageEntry } from "./usage-report.ts";
+import { usageEntry } from "../run/record.ts";
+import { readUsageQuery, usageBody } from "./usage-report.ts";
 
 const at = (text: string): number => Date.parse(text);
 const now = at("2026-03-05T10:20:30Z");

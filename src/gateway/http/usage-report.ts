@@ -6,33 +6,10 @@ import {
   type UsageRow,
   type UsageSum,
 } from "../../history/usage-sums.ts";
-import type { UsageEntry } from "../../history/log.ts";
-import type { TurnDone } from "../../observe/happening.ts";
 import type { Fault } from "../../turn/fault.ts";
-import type { Config } from "../config.ts";
-import { spendOf } from "../run/prices.ts";
 import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
 import { wrongParam } from "./to-fault.ts";
-
-/**
- * The entry of a turn in the usage sums, under the configured name that the client asked for, or
- * else under `upstream/model`.
- */
-export function usageEntry(
-  turn: TurnDone,
-  { models, prices }: Pick<Config, "models" | "prices">,
-): UsageEntry {
-  const name = Object.hasOwn(models, turn.model) ? turn.model : turn.upstream;
-  return {
-    model: name.slice(0, 200),
-    failed: turn.outcome === "failed",
-    usage: turn.usage,
-    cost: spendOf(prices, turn)?.cost,
-    calls: turn.calls.given,
-    truncated: turn.calls.truncated,
-  };
-}
 
 type Group = "hour" | "day";
 const groupMs: Readonly<Record<Group, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };

@@ -1,7 +1,7 @@
 /** The record of a turn: the answer gathered for the store while it runs, and its account at the end. */
 
 import type { DoorDialect, KeptAnswer, KeptItem } from "../../dialects/dialect.ts";
-import type { ResponseRecord, StoredItem, StoredTurn } from "../../history/log.ts";
+import type { ResponseRecord, StoredItem, StoredTurn, UsageEntry } from "../../history/log.ts";
 import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";
 import { AnswerFold } from "../../stream/fold.ts";
@@ -13,7 +13,7 @@ import { keepsAnswers, writeOrigin } from "../history/origin.ts";
 import { sealNote } from "../history/seals.ts";
 import { threadRecord } from "../history/thread.ts";
 import { reportTrouble, toFault } from "../http/to-fault.ts";
-import { usageEntry } from "../http/usage-report.ts";
+import type { Config } from "../config.ts";
 import type { GatewayState } from "../state.ts";
 import { keptPlan, planRecord, reportPlan } from "./plan-record.ts";
 import { spendOf } from "./prices.ts";
@@ -187,6 +187,25 @@ function storedTurn(run: Run, done: TurnDone): StoredTurn {
     lease: run.lease,
     conversation: entry,
     usage,
+  };
+}
+
+/**
+ * The entry of a turn in the usage sums, under the configured name that the client asked for, or
+ * else under `upstream/model`.
+ */
+export function usageEntry(
+  turn: TurnDone,
+  { models, prices }: Pick<Config, "models" | "prices">,
+): UsageEntry {
+  const name = Object.hasOwn(models, turn.model) ? turn.model : turn.upstream;
+  return {
+    model: name.slice(0, 200),
+    failed: turn.outcome === "failed",
+    usage: turn.usage,
+    cost: spendOf(prices, turn)?.cost,
+    calls: turn.calls.given,
+    truncated: turn.calls.truncated,
   };
 }
 

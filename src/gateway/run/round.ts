@@ -29,7 +29,7 @@ import type { Extra, Turn } from "../../turn/turn.ts";
 import type { Prepared } from "../../upstreams/upstream.ts";
 import { keepsAnswers } from "../history/origin.ts";
 import type { ReferringTurn } from "../history/recall.ts";
-import { leavesOutText, mayShape } from "./rules.ts";
+import { leavesOutText } from "./rules.ts";
 import type { Run } from "./run.ts";
 import type { Chain, Link } from "./select.ts";
 import type { TurnStage } from "./turn-stage.ts";
@@ -134,6 +134,15 @@ export type Asking = {
   readonly stage?: TurnStage | undefined;
   readonly chain?: Chain | undefined;
 };
+
+/** True if a rule may change the answer to a turn. */
+const mayShape = (rules: CallRules, turn: Turn): boolean =>
+  rules.dedup ||
+  rules.max > 0 ||
+  rules.stopAfter ||
+  rules.suppressTail ||
+  rules.output === "obsidian-xml" ||
+  (rules.output === "openai-json" && leavesOutText(rules, turn));
 
 /**
  * A whole answer cannot be stopped in the middle, and in the chat dialect it does not show

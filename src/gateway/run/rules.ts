@@ -32,12 +32,3 @@ export const callRules = ({ tools }: Config): CallRules => ({
  */
 export const leavesOutText = ({ output }: CallRules, { stream, traits }: Turn): boolean =>
   output === "openai-json" && !stream && traits.callsInMessage;
-
-/** Whether any rule may change the answer to a turn. */
-export const mayShape = (rules: CallRules, turn: Turn): boolean =>
-  rules.dedup ||
-  rules.max > 0 ||
-  rules.stopAfter ||
-  rules.suppressTail ||
-  rules.output === "obsidian-xml" ||
-  (rules.output === "openai-json" && leavesOutText(rules, turn));

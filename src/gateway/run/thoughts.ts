@@ -167,7 +167,7 @@ type Event = TurnEvent<ClientName>;
 /**
  * Thoughts are bound to everything before them, so only those are kept that can be restored in
  * their place. A client sends the texts before a call back as one text; if text and calls are one
- * message, it sends all texts before all calls. After a thought whose place is lost, none is kept.
+ * message, it sends all texts before all calls. No thought after one whose place is lost is kept.
  */
 export class ThoughtKeeper implements Stage<Event, Event> {
   readonly #turn: Turn;
