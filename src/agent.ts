@@ -36,7 +36,7 @@ export type { Capabilities, Strategy } from "./agent/strategy.ts";
 export { tool, type Tool, type ToolContext } from "./agent/tool.ts";
 export { Fault, type FaultCode } from "./turn/fault.ts";
 
-/** How an agent is run; the clock is the machine's unless a test gives another. */
+/** Options of a run; the clock is the machine's by default. */
 export type RunOptions = Omit<AllOptions, "clock"> & Partial<Pick<AllOptions, "clock">>;
 
 /** Runs an agent to its end. Throws the Fault of a run that failed. */
@@ -46,7 +46,7 @@ export const run = <P, O>(
   options: RunOptions,
 ): Promise<RunResult<O>> => runAgent(agent, params, { clock: systemClock, ...options });
 
-/** Runs an agent and tells what happens; the last event is `run-end` or `run-fail`. Nothing is thrown. */
+/** Runs an agent and emits its progress; the last event is `run-end` or `run-fail`. Nothing is thrown. */
 export const stream = <P, O>(
   agent: Agent<P, O>,
   params: P,
@@ -69,7 +69,7 @@ export const readSection = <P, O>(
 export type Connection = AsyncDisposable & {
   /** The model of a name: `upstream/model`, or one of the configuration's own; of several places the first. */
   adapter(model: string): Adapter;
-  /** Lets running turns end, then lets go of connections and processes. */
+  /** Waits for running turns, then closes connections and processes. */
   close(): Promise<void>;
 };
 

@@ -40,12 +40,10 @@ type AgentDefinition<P extends StandardSchema, O extends StandardSchema> = {
   readonly sections: readonly Section<OutputOf<P>>[];
 };
 
-type TextSchema = StandardSchema<string>;
-
 /** Defines an agent. Throws a Fault if sections, tools, texts and parameters contradict each other. */
 export function agent<
   P extends StandardSchema = StandardSchema<Fields>,
-  O extends StandardSchema = TextSchema,
+  O extends StandardSchema = StandardSchema<string>,
 >(given: AgentDefinition<P, O>): Agent<OutputOf<P>, OutputOf<O>> {
   const { name, params, output, sections } = given;
   const known = params === undefined ? [] : namesOf(params, name);
@@ -87,29 +85,19 @@ export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problem: string };
 
-const TEXT: OutputForm = {
-  format: undefined,
-  read: async (text) => ({ ok: true, value: text }),
-};
-
 /** Providers accept only objects: any other value is requested as this member of an object. */
 const MEMBER = "value";
 
 function outputForm(schema: StandardSchema | undefined, name: string): OutputForm {
-  if (schema === undefined) return TEXT;
+  if (schema === undefined)
+    return { format: undefined, read: async (text) => ({ ok: true, value: text }) };
   const wanted = jsonSchemaOf(schema, "input", `The output of agent \`${name}\``);
   const isWhole = wanted["type"] === "object";
-  const inner: Fields = isWhole
-    ? wanted
-    : {
-        type: "object",
-        properties: { [MEMBER]: wanted },
-        required: [MEMBER],
-        additionalProperties: false,
-      };
+  const properties = { [MEMBER]: wanted };
+  const wrapped = { type: "object", properties, required: [MEMBER], additionalProperties: false };
   const formatName = name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
   return {
-    format: { type: "schema", name: formatName, schema: inner, strict: false },
+    format: { type: "schema", name: formatName, schema: isWhole ? wanted : wrapped, strict: false },
     async read(text) {
       const answer = jsonOf(text);
       if (answer === undefined) return { ok: false, problem: "It is not JSON." };

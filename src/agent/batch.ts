@@ -1,5 +1,6 @@
 /** Runs the calls of one answer. */
 
+import { append } from "../turn/append.ts";
 import type { Call, Result } from "../turn/turn.ts";
 import { type Checked, validated } from "./agent.ts";
 import { type OpenedReading, type Reading, readingText } from "./catalog.ts";
@@ -105,13 +106,16 @@ export class Batch {
     const { session, clock, strategy } = this.#state;
     const by = callId === undefined ? "model" : "call";
     const needsRestart = strategy === "restart" && result.expandedTools.length > 0;
-    const timestamp = clock.date();
+    const common = {
+      type: "visibility-set",
+      visibility: "full",
+      by,
+      timestamp: clock.date(),
+    } as const;
+    const sets = opens.map((path): VisibilitySet => ({ ...common, path }));
     for (const path of opens) yield { type: "section-opened", path, by };
-    for (const path of opens) {
-      const set = { type: "visibility-set", path, visibility: "full", by, timestamp } as const;
-      if (needsRestart) this.requested.push(set);
-      else session.dispatch(set);
-    }
+    if (needsRestart) append(this.requested, sets);
+    else session.dispatch(...sets);
     if (!needsRestart) yield* this.#inject(read, result.expandedTools, callId);
     return needsRestart;
   }

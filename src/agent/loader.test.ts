@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keyIn, loaderNames, LOADERS, readDescription, unwrapCall, wrapCall } from "./loader.ts";
+import { describeReader, keyIn, loaderNames, LOADERS, unwrapCall, wrapCall } from "./loader.ts";
 
 describe("a call through call_tool", () => {
   const unwrap = (value: unknown) =>
@@ -76,6 +76,8 @@ it("calls the loaders otherwise where somebody has their names", () => {
 
 it("leaves the catalogue out of a description that has no room for it", () => {
   const lines = ["- archive (2): search, cite"];
-  expect(readDescription(lines, 1024)).toContain("- archive (2): search, cite");
-  expect(readDescription(lines, 50)).toBe("Read the full content of a summarized section.");
+  expect(describeReader(lines, 1024).description).toContain("- archive (2): search, cite");
+  expect(describeReader(lines, 50).description).toBe(
+    "Read the full content of a summarized section.",
+  );
 });

@@ -29,13 +29,13 @@ export const catalogLines = (catalog: Catalog, head: State): readonly string[] =
 const READ = "Read the full content of a summarized section.";
 const LISTED = "Sections, with the tools that reading them makes callable:";
 
-/** The list of sections, for the prompt if the description of a tool has no room for it. */
-export const catalogText = (lines: readonly string[]): string => `${LISTED}\n${lines.join("\n")}`;
+type ReaderTexts = { readonly description: string; readonly list?: string | undefined };
 
-/** Description of the tool that reads sections, with the list of sections if `most` characters hold both. */
-export function readDescription(lines: readonly string[], most: number): string {
-  const whole = `${READ}\n\n${catalogText(lines)}`;
-  return whole.length <= most ? whole : READ;
+/** Description of the tool that reads sections. The list of sections is apart if `most` characters cannot hold both. */
+export function describeReader(lines: readonly string[], most: number): ReaderTexts {
+  const list = `${LISTED}\n${lines.join("\n")}`;
+  const whole = `${READ}\n\n${list}`;
+  return whole.length <= most ? { description: whole } : { description: READ, list };
 }
 
 /**

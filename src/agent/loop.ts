@@ -153,18 +153,14 @@ const textMessage = (role: Message["role"], text: string): Message => ({
   parts: [{ type: "text", text }],
 });
 
-/** The whole items of an answer; calls that were cut off must not run. */
-type ModelAnswer = {
-  readonly items: readonly Item[];
-  readonly stop: StopReason;
-  readonly usage: Usage | undefined;
-};
-
 /** Calls the model and emits its answer as it arrives. Throws the Fault of a failed answer. */
 async function* callModel(
   state: RunState,
   lowered: Lowered,
-): AsyncGenerator<AgentEvent, ModelAnswer> {
+): AsyncGenerator<
+  AgentEvent,
+  { items: readonly Item[]; stop: StopReason; usage?: Usage | undefined }
+> {
   const { adapter, signal, decided } = state;
   const folded = new AnswerFold<ClientName>();
   const decisions: Decision[] = [];
@@ -186,11 +182,11 @@ async function* callModel(
   const [choice] = choices;
   if (choice === undefined) throw new Fault("upstream.empty", "The model said nothing.");
   const { stop } = choice;
+  // Calls that were cut off must not run.
+  const isWhole = (item: Item): boolean => item.type !== "call" || item.status !== "incomplete";
   const items = isCut(stop) ? choice.items.filter(isWhole) : choice.items;
   return { items: items.map(withoutUndefined), stop, usage };
 }
-
-const isWhole = (item: Item): boolean => item.type !== "call" || item.status !== "incomplete";
 
 /** Makes an item equal to itself after it was saved as JSON. */
 const withoutUndefined = (item: Item): Item =>

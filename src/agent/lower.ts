@@ -29,11 +29,10 @@ import {
 import {
   callTool,
   catalogLines,
-  catalogText,
   definitionsText,
   keyIn,
   type LoaderNames,
-  readDescription,
+  describeReader,
   readTool,
   unwrapCall,
   wrapCall,
@@ -71,30 +70,25 @@ export type Lowered = {
   readonly skipped: readonly Tool[];
 };
 
-/** The state at the start of the conversation, which the prompt shows. */
-const headState = ({ scope, strategy }: Disclosure): State =>
-  stateOf(scope, headOverridesIn(scope.session.events), strategy === "eager");
-
 export const currentState = ({ scope, strategy }: Disclosure): State =>
   stateOf(scope, scope.session.overrides, strategy === "eager");
 
 /** The name of the tool that reads sections. */
-const loaderOf = ({ strategy, names }: Pick<Disclosure, "strategy" | "names">): string =>
+const loaderOf = ({ strategy, names }: Disclosure): string =>
   strategy === "native" ? "tool_search" : names.read;
 
 /** Writes the prompt and the tools. The same log gives the same bytes. */
 export function lower(disclosure: Disclosure): Lowered {
-  const { catalog, names, strategy, loads, maxDescription } = disclosure;
-  const head = headState(disclosure);
+  const { catalog, names, scope, strategy, loads, maxDescription } = disclosure;
+  // The prompt shows the state at the start of the conversation.
+  const head = stateOf(scope, headOverridesIn(scope.session.events), strategy === "eager");
   const view = render(catalog, head, loaderOf(disclosure));
   const keys = closedIn(catalog, head).map(({ path }) => path);
-  const lines = catalogLines(catalog, head);
-  const description = readDescription(lines, maxDescription);
+  const { description, list } = describeReader(catalogLines(catalog, head), maxDescription);
   const { first, later, skipped } = directTools(disclosure, head, view);
   const reader = readTool(strategy === "native" ? undefined : names.read, description, keys);
   const isClosable = keys.length > 0;
-  const text = catalogText(lines);
-  const catalogue = !isClosable || description.endsWith(text) ? undefined : text;
+  const catalogue = isClosable ? list : undefined;
   return {
     prompt: catalogue === undefined ? view.text : `${catalogue}\n\n${view.text}`,
     catalogue,
@@ -190,7 +184,8 @@ export function lowerItems(
     if (item.type === "call") {
       const isReading = item.kind === "function" && item.name === clientName(names.read);
       if (isReading) readings.add(item.id);
-      if (isReading && isNative) return [asSearch(item)];
+      const search = { kind: "tool_search", name: clientName("tool_search") };
+      if (isReading && isNative) return [{ ...item, ...search, extra: toolSearch.call }];
       const owner = declared.has(item.name) ? undefined : catalog.owners.get(item.name);
       if (owner === undefined) return [item];
       if (isNative) return [{ ...item, namespace: namespaceOf(catalog, owner) }];
@@ -210,13 +205,6 @@ export function lowerItems(
     return bringTools(item, fresh, form);
   });
 }
-
-const asSearch = (call: Call): Call => ({
-  ...call,
-  kind: "tool_search",
-  name: clientName("tool_search"),
-  extra: toolSearch.call,
-});
 
 /** Adds the schemas of tools that only `call_tool` can call to a result. */
 function withDefinitions(result: Result, shown: readonly string[], form: ItemForm): Result {

@@ -191,13 +191,7 @@ function openForced(state: RunState, name: string): void {
       "tools.choice_unmet",
       `\`use\` names the tool \`${clientName(name)}\`, and there is none.`,
     );
-  const timestamp = state.clock.date();
+  const opening = { visibility: "full", by: "choice", timestamp: state.clock.date() } as const;
   for (const { path } of owner.lineage.filter((node) => !now.isOpen(node)))
-    state.session.dispatch({
-      type: "visibility-set",
-      path,
-      visibility: "full",
-      by: "choice",
-      timestamp,
-    });
+    state.session.dispatch({ path, ...opening });
 }
