@@ -1,19 +1,19 @@
 import { BLOCK, isSpace } from "./xml.ts";
 
 /**
- * What a piece of text is: no part of a call; perhaps one; no part of one after
- * all, with what was taken for it; or the end of one.
+ * `text`: no part of a call. `held`: perhaps a part of one. `released`: the text held so far is no
+ * call. `closed`: the end of a block.
  */
-export type Found = "text" | "held" | "released" | "closed";
+type Found = "text" | "held" | "released" | "closed";
 
 type State =
   | "text"
-  /** In the first tag. */
+  /** Inside the first tag. */
   | "head"
-  /** Between that tag and what follows. */
+  /** After the first tag, before anything but white space. */
   | "lead"
   | "body"
-  /** In a body, where a tag may begin that matters. */
+  /** In the body, inside a possible mark. */
   | "inner"
   | "closing"
   | "data";
@@ -21,47 +21,47 @@ type State =
 const OPEN = `<${BLOCK}`;
 const CLOSE = `</${BLOCK}`;
 const DATA = "<![CDATA[";
-/** What the first tag may be so far: it has a name in it, or nothing. */
+/** The forms of an incomplete first tag: with a name in it, or without. */
 const HEAD = new RegExp(
   `^${OPEN}(?:\\s+(?:n|na|nam|name|name=|name="[^"<>]*"?|name='[^'<>]*'?)?\\s*)?>?$`,
 );
-/** A longer first tag is none: each character of it is checked with those before. */
+/** The most characters of a first tag: each one checks the whole tag so far. */
 const MAX_HEAD = 300;
 
 /**
- * Finds the blocks in a text that comes in pieces. Behind its first tag every
- * character is looked at once, so that a block costs the same in however many pieces it comes. What is
- * spoken of and not written, as in "the `<use_tool>` tag", is let go at once: a
- * block begins with an element or an object, or has its name in the tag.
+ * Finds the blocks in a text that arrives in pieces. After the first tag every character is read
+ * once, so the cost of a block does not depend on the pieces. A text that only mentions a block, as
+ * in "the `<use_tool>` tag", is released at once: a block begins with an element or an object, or
+ * has its name in the tag.
  */
 export class BlockScan {
   #state: State = "text";
   #head = "";
-  /** How much of a mark has been seen, and which. */
+  /** The possible mark, and how many of its characters have been read. */
   #seen = 0;
   #mark = OPEN;
-  /** How many brackets stand at the end of a section so far. */
+  /** The number of closing brackets at the end of a CDATA section so far. */
   #brackets = 0;
-  /** How far the scan is in what it holds. */
+  /** The length of the held text. */
   #length = 0;
   #inner = 0;
 
-  /** Whether what was read last may belong to a call. */
+  /** True if the last text may belong to a call. */
   get holding(): boolean {
     return this.#state !== "text";
   }
 
-  /** Where in the block just closed the last tag stands that could open another; 0: nowhere. */
+  /** The offset in the closed block of the last tag that could open another block; 0: there is none. */
   get inner(): number {
     return this.#inner;
   }
 
-  /** Nothing more comes of what it holds. */
+  /** Ends the scan of the held text. */
   reset(): void {
     this.#state = "text";
   }
 
-  /** Reads on from a place; gives how far, and what that was. */
+  /** Reads from an offset; returns the kind of text found, and where it ends. */
   read(text: string, from: number): { readonly found: Found; readonly to: number } {
     if (this.#state === "text") {
       const mark = text.indexOf("<", from);
@@ -97,13 +97,13 @@ export class BlockScan {
     this.#inner = 0;
   }
 
-  /** Passes over what means nothing where the scan is. */
+  /** Skips text without a meaning in the current state. */
   #skip(text: string, at: number): number {
     if (this.#state === "body") return indexOrEnd(text, "<", at);
     return this.#state === "data" && this.#brackets === 0 ? indexOrEnd(text, "]", at) : at;
   }
 
-  /** What one character leads to: `text` closes the block, nothing lets it go. */
+  /** The next state; `text`: the block is closed, undefined: it is released. */
   #step(char: string, code: number): State | undefined {
     switch (this.#state) {
       case "head":
@@ -140,7 +140,7 @@ export class BlockScan {
     return "inner";
   }
 
-  /** Follows one of the marks that matter in a body. */
+  /** Reads a character of a possible mark in the body. */
   #follow(char: string): State {
     if (this.#seen === 1) this.#mark = char === "/" ? CLOSE : char === "!" ? DATA : OPEN;
     if (char !== this.#mark.charAt(this.#seen)) return char === "<" ? this.#maybe() : "body";

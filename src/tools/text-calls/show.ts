@@ -1,26 +1,26 @@
-import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Emit, EventStage } from "../../stream/stage.ts";
 import type { CallStart, TextEnd, TurnEvent } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
-import type { Callable, JsonSchema, Turn } from "../../turn/turn.ts";
+import type { JsonSchema, Turn } from "../../turn/turn.ts";
 import { identityKey } from "../names/identity.ts";
+import { buildToolCatalog } from "../plan/toolset.ts";
 import { writeUseTool } from "./use-tool.ts";
 
 type Event = TurnEvent<ClientName>;
 type Called = { readonly start: CallStart<ClientName>; input: string };
 
 /**
- * Shows every call of one choice a second time, as a block of text behind it.
- * All text of the choice and all blocks stand in one message, which therefore
- * stays open while calls are made.
+ * Repeats every call of one choice as a block of text after it. All text and all blocks of the
+ * choice are in one message, which stays open during the calls.
  */
-export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> {
+export function showUseTool(turn: Turn, delimiter: string): EventStage<ClientName> {
   const schemaOf = declaredSchemas(turn);
   const calls = new Map<number, Called>();
   let blocks = 0;
   let isOpen = false;
-  /** How the upstream ended its text last. */
+  /** The upstream's last end of text. */
   let ended: TextEnd | undefined;
-  /** Whether a call has no block, since it was cut off. */
+  /** True if a call was cut off and has no block. */
   let isCut = false;
 
   const show = ({ start, input }: Called, emit: Emit<Event>): void => {
@@ -38,6 +38,7 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
   let last = 0;
   return {
     each(event, emit) {
+      let call: Called | undefined;
       switch (event.type) {
         case "text-start":
           last = event.choice;
@@ -52,15 +53,16 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
           calls.set(event.call, { start: event, input: "" });
           return emit(event);
         case "call-delta":
-          grow(calls.get(event.call), event.text);
-          return emit(event);
-        case "call-end": {
           emit(event);
-          const call = calls.get(event.call);
+          call = calls.get(event.call);
+          if (call !== undefined) call.input += event.text;
+          return;
+        case "call-end":
+          emit(event);
+          call = calls.get(event.call);
           isCut ||= !event.complete;
           if (call !== undefined && event.complete) show(call, emit);
           return;
-        }
         case "turn-end":
         case "turn-fail":
           isCut ||= event.type === "turn-fail";
@@ -73,34 +75,20 @@ export function showUseTool(turn: Turn, delimiter: string): Stage<Event, Event> 
   };
 }
 
-function grow(call: Called | undefined, text: string): void {
-  if (call !== undefined) call.input += text;
-}
-
-/** A name in a block has no room for a namespace of its own. */
+/** A block has no separate place for the namespace. */
 const shownName = ({ namespace, name }: CallStart<ClientName>): string =>
   namespace === undefined ? name : `${namespace}__${name}`;
 
-/** The schemas a client declared, found by its own names. */
+/** The schemas of the client's list of tools. */
 function declaredSchemas(turn: Turn): (start: CallStart<ClientName>) => JsonSchema | undefined {
   let known: Map<string, JsonSchema | undefined> | undefined;
   return (start) => {
     known ??= new Map(
-      turn.tools.flatMap((tool) =>
-        tool.type === "namespace"
-          ? tool.tools.map((one) => entry(one, tool.name))
-          : [entry(tool, undefined)],
-      ),
+      buildToolCatalog({ ...turn, items: [] }).entries.map((entry) => [
+        identityKey(entry),
+        entry.tool.type === "function" ? entry.tool.schema : undefined,
+      ]),
     );
     return known.get(identityKey(start));
   };
 }
-
-const entry = (
-  tool: Callable,
-  namespace: string | undefined,
-): readonly [string, JsonSchema | undefined] => {
-  const kind = tool.type === "builtin" ? tool.kind : tool.type;
-  const schema = tool.type === "function" ? tool.schema : undefined;
-  return [identityKey({ kind, namespace, name: tool.name }), schema];
-};

@@ -1,4 +1,4 @@
-import type { Emit, Stage } from "../../stream/stage.ts";
+import type { Emit, EventStage } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { TextDelta, TextNote, TextStart, TurnEvent } from "../../turn/event.ts";
@@ -12,30 +12,29 @@ import { BlockScan } from "./scan.ts";
 type Event = TurnEvent<UpstreamName>;
 type Said = Extract<Event, { readonly choice: number }>;
 
-/** A call that was read, and the tool it is of. */
+/** A call read from text, and its tool. */
 type Written = { readonly bound: Bound; readonly input: string };
 
-/** Reads a block; nothing if no declared tool is called by it. */
+/** Reads a block; undefined if it calls no declared tool. */
 type Read = (block: string) => Written | undefined;
 
-/** What the choices of a turn share. */
-type Means = { readonly read: Read; readonly newId: NewId; readonly report: OnDecision };
+/** The dependencies of all choices of a turn. */
+type Tools = { readonly read: Read; readonly newId: NewId; readonly report: OnDecision };
 
 /**
- * Takes the calls that a model writes in its text for calls. It stands before
- * the stage that makes events lawful. Text that may be a call is held until that
- * is settled; what turns out to be none goes on as it came. Reasoning is not
- * looked at: a model may think of a call and not make it.
+ * Turns calls that a model writes into its text into call events, before the stage that makes
+ * events lawful. Text that may be a call is held until that is certain; other text passes
+ * unchanged. Calls in reasoning are ignored, because the model may not make them.
  */
 export function textCalls(
   identity: ToolIdentityMap,
   newId: NewId,
   report: OnDecision = () => {},
-): Stage<Event, Event> {
+): EventStage<UpstreamName> {
   const choices = new Map<number, ChoiceText>();
   const read = reading(identity);
-  /** Whether frames have said anything else, or at another time, than we do. */
-  let bent = false;
+  /** True if the events differ from those of the frames, in content or order. */
+  let differs = false;
   const settle = (emit: Emit<Event>): void => {
     for (const choice of choices.values()) choice.settle(emit);
   };
@@ -49,12 +48,12 @@ export function textCalls(
             (choice = new ChoiceText(event.choice, { read, newId, report })),
           );
         choice.each(event, emit);
-        bent ||= choice.isBent();
+        differs ||= choice.differs();
         return;
       }
       if (event.type === "turn-fail") settle(emit);
       emit(
-        event.type === "frame" && bent && event.forwardable
+        event.type === "frame" && differs && event.forwardable
           ? { ...event, forwardable: false }
           : event,
       );
@@ -66,7 +65,7 @@ export function textCalls(
 function reading(identity: ToolIdentityMap): Read {
   const boundOf = (name: string): Bound | undefined => {
     const bound = recognise({ kind: "function", name: upstreamName(name) }, identity);
-    // What has no name of its own is the provider's to call.
+    // The provider itself calls tools without a name.
     return isCalledByName(bound?.upstream.kind) ? bound : undefined;
   };
   const takes = (name: string): Takes | undefined => {
@@ -83,38 +82,37 @@ function reading(identity: ToolIdentityMap): Read {
 }
 
 /**
- * The text of one choice. White space that stands alone before, between or
- * behind calls says nothing and would be a message of its own, so it goes with
- * them; beside other words it stays. The probabilities of a call's tokens go
- * with the call, since they are those of text that is no longer there.
+ * The text of one choice. White space alone before, between or after calls would make a separate
+ * message, so it is dropped with the calls; next to other text it stays. The probabilities of a
+ * call's tokens are dropped with its text.
  */
 class ChoiceText {
   readonly #index: number;
-  readonly #means: Means;
+  readonly #tools: Tools;
   readonly #scan = new BlockScan();
-  /** What may belong to a call, and the annotations that came meanwhile. */
+  /** The text that may belong to a call, and the annotations that arrived with it. */
   #held: (TextDelta | TextNote)[] = [];
-  /** White space of which it is not known yet whether it stands alone. */
+  /** White space that is dropped unless other text follows. */
   #blank: TextDelta[] = [];
-  /** Whether anything but white space was said since the last call or beginning. */
+  /** True if text followed the last call or the start of the message. */
   #worded = false;
-  /** Whether a call was taken out of the message. */
+  /** True if the message contained a call. */
   #taken = false;
-  /** The beginning of a message, until there is something in it. */
+  /** The start of a message that is still empty. */
   #opening: TextStart | undefined;
   #phase: string | undefined;
-  /** The numbers of calls that came as such. */
+  /** The new numbers of calls that are no text. */
   readonly #numbers = new Map<number, number>();
   #calls = 0;
   #changed = false;
 
-  constructor(index: number, means: Means) {
+  constructor(index: number, tools: Tools) {
     this.#index = index;
-    this.#means = means;
+    this.#tools = tools;
   }
 
-  /** Whether it has said or is about to say anything else than it was told. */
-  isBent(): boolean {
+  /** True if the emitted events differ from the received ones, or will. */
+  differs(): boolean {
     const waiting = this.#held.length + this.#blank.length;
     return this.#changed || waiting > 0 || this.#opening !== undefined;
   }
@@ -126,22 +124,22 @@ class ChoiceText {
         return this.#text(event, emit);
       case "text-note":
         if (this.#scan.holding) return void this.#held.push(event);
-        return this.#say(event, emit);
+        return this.#pass(event, emit);
       case "text-start":
         this.settle(emit);
         this.#begin(event);
         return;
       case "text-break":
         this.settle(emit);
-        // A part that was nothing but calls is not there to be broken off.
-        return this.#taken && !this.#worded ? undefined : this.#say(event, emit);
+        // A part that held only calls has vanished, and with it the break after it.
+        return this.#taken && !this.#worded ? undefined : this.#pass(event, emit);
       case "text-end":
         this.settle(emit);
         if (this.#opening === undefined) emit(event);
         return this.#begin(undefined);
       case "refusal-delta":
         this.settle(emit);
-        return this.#say(event, emit);
+        return this.#pass(event, emit);
       case "call-start":
       case "call-delta":
       case "call-end":
@@ -163,11 +161,11 @@ class ChoiceText {
     }
   }
 
-  /** No more text follows what there is: what is held is no call. */
+  /** Releases the held text, because no more text follows. */
   settle(emit: Emit<Event>): void {
     this.#scan.reset();
     this.#release(emit);
-    // A message that was nothing but calls never was.
+    // A message that held only calls is not emitted.
     if (!this.#taken) {
       this.#open(emit);
       for (const delta of this.#blank) emit(delta);
@@ -185,8 +183,8 @@ class ChoiceText {
   #text(delta: TextDelta, emit: Emit<Event>): void {
     const { text } = delta;
     const scan = this.#scan;
-    if (!scan.holding && !text.includes("<")) return this.#say(delta, emit);
-    /** Where text begins that has not been passed on, and what may be a call. */
+    if (!scan.holding && !text.includes("<")) return this.#pass(delta, emit);
+    /** The start of the text that was not passed on yet, and of the text that may be a call. */
     let from = 0;
     let hold = scan.holding ? 0 : -1;
     for (let at = 0; at < text.length;) {
@@ -198,7 +196,7 @@ class ChoiceText {
       }
       if (found === "closed") {
         const start = hold === -1 ? at : hold;
-        if (start > from) this.#say(cut(delta, from, start), emit);
+        if (start > from) this.#pass(cut(delta, from, start), emit);
         this.#held.push(cut(delta, start, to));
         this.#close(emit);
         from = to;
@@ -207,18 +205,18 @@ class ChoiceText {
       at = to;
     }
     const end = hold === -1 ? text.length : hold;
-    if (end > from) this.#say(cut(delta, from, end), emit);
+    if (end > from) this.#pass(cut(delta, from, end), emit);
     if (hold !== -1) this.#held.push(cut(delta, hold, text.length));
   }
 
-  /** A block is there: a call, or text like any other. */
+  /** Reads a complete block: it is a call, or plain text. */
   #close(emit: Emit<Event>): void {
     const block = this.#held.map((one) => (one.type === "text-delta" ? one.text : "")).join("");
-    const written = this.#means.read(block);
+    const written = this.#tools.read(block);
     if (written !== undefined) return this.#take(written, emit);
-    // A block that was never closed reaches into the next one.
+    // An unclosed block may contain the next one.
     const { inner } = this.#scan;
-    const last = inner === 0 ? undefined : this.#means.read(block.slice(inner));
+    const last = inner === 0 ? undefined : this.#tools.read(block.slice(inner));
     if (last === undefined) return this.#release(emit);
     this.#releaseUpTo(inner, emit);
     this.#take(last, emit);
@@ -227,15 +225,15 @@ class ChoiceText {
   #take({ bound, input }: Written, emit: Emit<Event>): void {
     const choice = this.#index;
     const { kind, name, namespace } = bound.upstream;
-    // What was said about text stays with the text, if there is any.
+    // Annotations stay with the text before the call, if there is any.
     if (this.#worded)
-      for (const one of this.#held) if (one.type === "text-note") this.#say(one, emit);
+      for (const one of this.#held) if (one.type === "text-note") this.#pass(one, emit);
     this.#held = [];
     this.#blank = [];
     const call = this.#calls++;
-    const id = this.#means.newId("call");
+    const id = this.#tools.newId("call");
     const reason = `a call of \`${bound.client.name}\` was written as text`;
-    this.#means.report({ path: "output", action: "reshaped", reason });
+    this.#tools.report({ path: "output", action: "reshaped", reason });
     emit({
       type: "call-start",
       choice,
@@ -250,7 +248,7 @@ class ChoiceText {
     this.#changed = true;
     this.#worded = false;
     this.#taken = true;
-    // What follows is a message of its own, in the same phase.
+    // Text after the call is a new message, in the same phase.
     if (this.#phase !== undefined && this.#opening === undefined)
       this.#opening = { type: "text-start", choice, phase: this.#phase };
   }
@@ -259,10 +257,10 @@ class ChoiceText {
     const held = this.#held;
     if (held.length === 0) return;
     this.#held = [];
-    for (const one of held) this.#say(one, emit);
+    for (const one of held) this.#pass(one, emit);
   }
 
-  /** Lets go of the first characters that are held. */
+  /** Releases the first characters of the held text. */
   #releaseUpTo(length: number, emit: Emit<Event>): void {
     const held = this.#held;
     this.#held = [];
@@ -270,17 +268,17 @@ class ChoiceText {
     for (const one of held) {
       const isText = one.type === "text-delta";
       if (left === 0) this.#held.push(one);
-      else if (!isText || one.text.length <= left) this.#say(one, emit);
+      else if (!isText || one.text.length <= left) this.#pass(one, emit);
       else {
-        this.#say(cut(one, 0, left), emit);
+        this.#pass(cut(one, 0, left), emit);
         this.#held.push(cut(one, left, one.text.length));
       }
       if (isText) left = Math.max(0, left - one.text.length);
     }
   }
 
-  /** Says what is no part of a call, white space only once it stands beside something. */
-  #say(event: Exclude<Said, { readonly type: "text-start" }>, emit: Emit<Event>): void {
+  /** Emits text that is no part of a call; white space waits for other text. */
+  #pass(event: Exclude<Said, { readonly type: "text-start" }>, emit: Emit<Event>): void {
     if (!this.#worded && event.type === "text-delta" && event.text.trim() === "")
       return void this.#blank.push(event);
     this.#worded = true;
@@ -298,7 +296,7 @@ class ChoiceText {
     this.#opening = undefined;
   }
 
-  /** Calls that came as such keep their order among those that were written. */
+  /** Numbers calls that are no text among those that are. */
   #call(event: Extract<Said, { readonly call: number }>, emit: Emit<Event>): void {
     if (event.type === "call-start") {
       this.settle(emit);
@@ -306,7 +304,7 @@ class ChoiceText {
       if (!this.#numbers.has(event.call)) this.#numbers.set(event.call, this.#calls++);
     }
     const call = this.#numbers.get(event.call);
-    // A piece of a call that never began belongs to nothing, least of all to one of ours.
+    // A delta of a call without a start is dropped.
     if (call !== undefined) emit(call === event.call ? event : { ...event, call });
   }
 }

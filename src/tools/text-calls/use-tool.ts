@@ -30,16 +30,15 @@ const QUOTE = 0x22;
 type Member = readonly [key: string, value: string];
 
 /**
- * The members of an object in JSON text, in their order and as often as they
- * are there, each value as it is written: a number keeps all its digits.
- * Nothing if the text is no object.
+ * The members of an object in JSON text, in their order and with repeated keys. Values are JSON
+ * text, so that a number keeps all its digits. Undefined if the text is no object.
  */
 function membersOf(text: string): readonly Member[] | undefined {
   if (!isFields(jsonOf(text))) return undefined;
   return [...spansOf(text)].map(({ key, from, end }) => [key, compact(text.slice(from, end))]);
 }
 
-/** JSON text as `JSON.stringify` has it, but for numbers, which stay as they are. */
+/** JSON text in the form of `JSON.stringify`, with the original spelling of numbers. */
 function compact(text: string): string {
   let out = "";
   let from = 0;
@@ -57,34 +56,34 @@ function compact(text: string): string {
   return out + text.slice(from);
 }
 
-/** The types a value may have; none: any. */
+/** The types that a value may have; undefined: any. */
 type Types = ReadonlySet<string> | undefined;
 
-/** What a schema says of a value, as far as text has to be told from JSON, and elements from text. */
+/** The parts of a schema that tell text from JSON, and elements from text. */
 type Shape = {
   readonly types: Types;
   /** The tag that holds all properties at once. */
   readonly whole: string;
-  /** Whether a tag is around all properties: the one we write, or one that models write and none is named. */
+  /** True for a tag around all properties: the one that `writeUseTool` writes, or one that models write and no property has. */
   wraps(tag: string): boolean;
   property(key: string): Shape;
   items(): Shape;
 };
 
-/** What models put around the arguments of a call. */
+/** Tags that models write around all arguments of a call. */
 const wrappers: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args"]);
 
 const shapeOf = (schema: JsonSchema | undefined): Shape =>
   isFields(schema) ? shapeOfRoot(schema) : unknown;
 
-/** The types alone say how a text is read, and the writer asks this reader: so both agree. */
+/** Reads a text by the types alone. The writer uses this reader, so that both agree. */
 function readValue(text: string, types: Types): string {
   const plain = JSON.stringify(text);
   if (types?.size === 1 && types.has("string")) return plain;
   const value = jsonOf(text);
   if (value === undefined) return pythonWord(text, types) ?? plain;
   if (types?.has("string") !== true) return compact(text);
-  // Beside other types a string is in quotes only where it would be taken for one of them.
+  // If other types are allowed, a string has quotes only if it would be read as one of them.
   const isJson =
     typeof value === "string"
       ? readValue(value, types) !== JSON.stringify(value)
@@ -92,7 +91,7 @@ function readValue(text: string, types: Types): string {
   return isJson ? compact(text) : plain;
 }
 
-/** `True`, `False` and `None` where there can be no text. */
+/** The JSON for `True`, `False` and `None`, if the value cannot be text. */
 function pythonWord(text: string, types: Types): string | undefined {
   if (types === undefined || types.has("string")) return undefined;
   const word = text.toLowerCase().replace("none", "null");
@@ -111,7 +110,7 @@ const unknown: Shape = {
 
 const shapeOfRoot = memoizeByIdentity((root: Fields): Shape => shapeIn([root], root, new Map()));
 
-/** `refs`: the types of references, undefined while one is being found. */
+/** `refs`: the types of references; undefined while they are being found. */
 function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Shape {
   const properties = new Map<string, JsonSchema[]>();
   const items: JsonSchema[] = [];
@@ -142,7 +141,7 @@ function wholeTag(properties: ReadonlyMap<string, unknown>): string {
   return tag;
 }
 
-/** What a schema is combined of. */
+/** The schemas that a schema combines. */
 const combined = (schema: Fields, root: Fields): readonly JsonSchema[] => [
   ...(typeof schema.$ref === "string" ? [resolve(root, schema.$ref) ?? true] : []),
   ...schemasIn(schema.allOf),
@@ -157,7 +156,7 @@ type Gathered = {
   readonly seen: Set<JsonSchema>;
 };
 
-/** Finds the properties and items that a schema declares, in all the places where it can. */
+/** Collects the properties and items that a schema declares, also in combined schemas. */
 function gather(schema: JsonSchema, into: Gathered): void {
   if (typeof schema === "boolean" || into.seen.has(schema)) return;
   into.seen.add(schema);
@@ -199,8 +198,8 @@ function typesOfAny(schemas: readonly JsonSchema[], root: Fields, refs: Map<stri
 }
 
 /**
- * A call as text: one element for each argument, as the tool's schema reads it
- * back. Where that cannot be, all arguments stand in one element, as they are.
+ * Writes a call as text, with one element for each argument, so that the tool's schema reads it
+ * back. If that is impossible, one element holds all arguments unchanged.
  */
 export function writeUseTool(
   name: string,
@@ -219,7 +218,7 @@ export function writeUseTool(
   return [`<${BLOCK}>`, element("name", escapeText(name)), ...children, `</${BLOCK}>`].join("\n");
 }
 
-/** The arguments one by one; nothing if one of them would not be read back, or there are none. */
+/** The arguments as elements; undefined if one of them would not be read back, or there are none. */
 function writeMembers(members: readonly Member[], known: Shape): string[] | undefined {
   const lines = new Map<string, string>();
   for (const [key, value] of members) {
@@ -236,7 +235,7 @@ function writeMembers(members: readonly Member[], known: Shape): string[] | unde
   return lines.size === 0 ? undefined : [...lines.values()];
 }
 
-/** The text that is read as a value: itself, if it is a string, else its JSON. */
+/** The text that is read back as a value: the bare string, or the value's JSON. */
 function writeValue(key: string, value: string, known: Shape): string | undefined {
   const { types } = known.property(key);
   const bare = value.startsWith('"') ? (jsonOf(value) as string) : value;
@@ -245,7 +244,7 @@ function writeValue(key: string, value: string, known: Shape): string | undefine
 
 const element = (tag: string, content: string): string => `  <${tag}>${content}</${tag}>`;
 
-/** What a tool takes: arguments under a schema, or any text. */
+/** The input of a tool: arguments under a schema, or free text. */
 export type Takes = {
   readonly schema?: JsonSchema | undefined;
   readonly free?: boolean | undefined;
@@ -261,10 +260,9 @@ const HEAD = new RegExp(
 const TAIL = new RegExp(`^</${BLOCK}[ \\t\\r\\n]*>[ \\t\\r\\n]*$`);
 
 /**
- * Reads a call that stands in text, as `writeUseTool` writes it or as models
- * do: its name in an element or in the tag, its arguments as elements, as JSON,
- * or in one element for all of them; or all of it as JSON. Nothing if no call of
- * a declared tool can be made of it.
+ * Reads a call from a block, as `writeUseTool` or a model writes it: the name in an element or in
+ * the tag; the arguments as elements, as JSON, or in one element for all of them; or the whole call
+ * as JSON. Undefined if it is no call of a declared tool.
  */
 export function readUseTool(block: string, declared: Declared): WrittenCall | undefined {
   const [head, double, single] = HEAD.exec(block) ?? [];
@@ -284,7 +282,7 @@ export function readUseTool(block: string, declared: Declared): WrittenCall | un
   return input === undefined ? undefined : { name, input };
 }
 
-/** A call all in JSON, its arguments beside the name or in a member of their own. */
+/** Reads a call in JSON, with its arguments beside the name or in a separate member. */
 function readJson(members: readonly Member[], declared: Declared): WrittenCall | undefined {
   const name = jsonOf(members.find(([key]) => key === "name")?.[1] ?? "");
   const takes = typeof name === "string" ? declared(name) : undefined;
@@ -297,7 +295,7 @@ function readJson(members: readonly Member[], declared: Declared): WrittenCall |
   if (takes.free === true && others.length === 0 && typeof only === "string")
     return { name, input: only };
   if (value === null) return { name, input: "{}" };
-  // Some write the arguments as text, as the API has them.
+  // Some models write the arguments as a JSON string, as the API does.
   const isText = typeof value === "string" && isFields(jsonOf(value));
   if (isFields(value) || isText) return { name, input: isText ? value : text };
   return { name, input: objectOf(rest) };
@@ -311,7 +309,7 @@ function objectIn(body: string): readonly Member[] | undefined {
 const objectOf = (members: readonly Member[]): string =>
   `{${members.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(",")}}`;
 
-/** The text of a tool that takes any: within one element or without. */
+/** The input of a tool that takes free text, with or without an element around it. */
 function readFree(body: string): string {
   const inner = trimmed(body);
   const [, tag = ""] = /^<(\w+)>/.exec(inner) ?? [];
@@ -333,11 +331,11 @@ function readArguments(rest: string, known: Shape): string | undefined {
   return only.tag === known.whole ? text : readChildren(children, known);
 }
 
-/** The elements that content is made of; none where it is text, escaped markup or character data. */
+/** The elements of content; empty if it is text, escaped markup or character data. */
 const elementsIn = (content: string): readonly Child[] =>
   /^<[^!]/.test(trimmed(content)) ? (childrenOf(content) ?? []) : [];
 
-/** So deep are elements looked for in each other: every level is read again for the next. */
+/** The most levels of nested elements: every level is read again for the next. */
 const MAX_DEPTH = 16;
 
 /** Elements as properties; several of one key are a list. */
@@ -358,7 +356,7 @@ function readList(children: readonly Child[], shape: Shape, depth: number): stri
   return `[${children.map((child) => readContent(child, item, depth)).join(",")}]`;
 }
 
-/** The value of an element: where it can be no text, elements within it are its properties or items. */
+/** The value of an element. If it cannot be text, inner elements are its properties or items. */
 function readContent({ content }: Child, shape: Shape, depth: number): string {
   const text = readText(content);
   const { types } = shape;

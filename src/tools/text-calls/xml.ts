@@ -18,9 +18,9 @@ const later = new RegExp(`^[${START}${MORE}]$`, "u");
 const NOTHING = "_x_";
 
 /**
- * A key as the name of a tag. What a tag's name cannot hold is written
- * `_xHHHH_`, as XML tools do, and so is the beginning of what would be read as
- * that. `isReserved` tells of names that mean something else here.
+ * A key as the name of a tag. Characters that a tag cannot hold are written `_xHHHH_`, as XML tools
+ * do, and so is the beginning of text that looks like such an escape. `isReserved` is true for
+ * names with another meaning here.
  */
 export function encodeKey(key: string, isReserved: (key: string) => boolean): string {
   if (key === "") return NOTHING;
@@ -35,7 +35,7 @@ export function encodeKey(key: string, isReserved: (key: string) => boolean): st
   return tag;
 }
 
-/** The key that a tag was named for. */
+/** The key of a tag. */
 export function decodeKey(tag: string): string {
   if (!tag.includes("_x")) return tag;
   if (tag === NOTHING) return "";
@@ -44,7 +44,7 @@ export function decodeKey(tag: string): string {
   );
 }
 
-/** Whether an underscore, once the rest is encoded, would begin an escape that the key does not have. */
+/** True if an underscore of the key would look like the beginning of an escape. */
 function isMistakable(key: string, at: number): boolean {
   if (key.charAt(at) !== "_" || !/^x[0-9A-Fa-f]{4}/.test(key.slice(at + 1, at + 6))) return false;
   const next = key.codePointAt(at + 6);
@@ -58,12 +58,10 @@ const escaped = (char: string): string =>
     .map((unit) => `_x${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`)
     .join("");
 
-/** Escapes and unescapes the text of elements. */
-
 const CDATA = "<![CDATA[";
 const CDATA_END = "]]>";
 
-/** What has a meaning in XML, what XML may not hold, and the break that its readers change. */
+/** Characters with a meaning in XML, characters that XML may not hold, and the line break that readers change. */
 const UNSAFE = /(?![\t\n])[&<>"'\p{Cc}\p{Cs}\ufffe\uffff]/gu;
 
 const named: Readonly<Record<string, string>> = {
@@ -81,7 +79,7 @@ const meant: Readonly<Record<string, string>> = {
   apos: "'",
 };
 
-/** A text as the content of an element. White space at its ends is spelt out: readers trim. */
+/** Escapes a text as the content of an element, also white space at its ends, because readers trim it. */
 export function escapeText(text: string): string {
   const start = text.length - text.trimStart().length;
   const end = Math.max(start, text.trimEnd().length);
@@ -92,7 +90,7 @@ export function escapeText(text: string): string {
 const reference = (char: string): string => `&#${char.charCodeAt(0)};`;
 const spelt = (blank: string): string => blank.split("").map(reference).join("");
 
-/** The text that the content of an element stands for. */
+/** Unescapes the content of an element. */
 export function readText(content: string): string {
   const tidied = tidy(content);
   if (!tidied.includes(CDATA)) return unescaped(tidied);
@@ -108,9 +106,8 @@ export function readText(content: string): string {
 }
 
 /**
- * Content without the white space that only sets it apart from its tags. In a
- * text of several lines indentation may mean something, so that of such a text
- * only the line breaks beside the tags go.
+ * Content without the white space next to its tags. Indentation in a text of several lines may have
+ * a meaning, so such a text loses only the line breaks next to the tags.
  */
 function tidy(content: string): string {
   const [start, end] = inside(content);
@@ -140,7 +137,7 @@ function inside(text: string): [from: number, to: number] {
 export const isSpace = (code: number): boolean =>
   code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
-/** Entities that nobody knows stand for themselves, and so does what is no entity. */
+/** Unknown entities stay as they are. */
 const unescaped = (text: string): string =>
   text.includes("&")
     ? text.replaceAll(
@@ -153,7 +150,7 @@ const unescaped = (text: string): string =>
       )
     : text;
 
-/** An element in a block, from its first tag to its last. */
+/** An element of a block, from its opening tag to its closing tag. */
 export type Child = {
   readonly tag: string;
   readonly from: number;
@@ -166,29 +163,29 @@ type Tag = {
   readonly isClose: boolean;
   readonly from: number;
   readonly to: number;
-  /** The tag that closes it; itself, if it is empty. */
+  /** The tag that closes it; an empty element closes itself. */
   close?: Tag | undefined;
-  /** It has none of its own, and the next is taken for it. */
-  isLent?: boolean;
+  /** True if its own closing tag is missing, and the next one of the same name closes it. */
+  hasNoClose?: boolean;
 };
 
 const TAG = new RegExp(`<(/?)(${TAG_NAME})(?:[ \\t\\r\\n][^<>]*?)?(/?)>`, "uy");
 
 /**
- * The elements of a text, one behind the other; words between them count for
- * nothing. An element ends at its own closing tag, whatever stands in it.
- * Undefined where one is never closed: what belongs to it cannot be known.
+ * The elements of a text, in their order; text between them is ignored. An element ends at its own
+ * closing tag, whatever it contains. Undefined if an element is never closed, because its content
+ * is unknown.
  */
 export function childrenOf(text: string): readonly Child[] | undefined {
   const children: Child[] = [];
   let end = 0;
-  for (const { name, isClose, from, to, close, isLent } of paired(tagsOf(text))) {
+  for (const { name, isClose, from, to, close, hasNoClose } of paired(tagsOf(text))) {
     if (isClose || from < end) continue;
     if (close === undefined) return undefined;
     end = close.to;
     const content = text.slice(to, Math.max(to, close.from));
-    // Not a word about the tag, but a block that follows one which was broken off.
-    if (isLent === true && content.includes(`<${BLOCK}`)) return undefined;
+    // The element was cut off, and another block follows.
+    if (hasNoClose === true && content.includes(`<${BLOCK}`)) return undefined;
     children.push({ tag: name, from, to: close.to, content });
   }
   return children;
@@ -215,7 +212,7 @@ function tagsOf(text: string): readonly Tag[] {
   return tags;
 }
 
-/** Tags of one name close each other from the inside out; what is left over, at the next that closes. */
+/** Pairs tags of one name from the inside out; an opening tag without a pair is closed by the next closing tag. */
 function paired(tags: readonly Tag[]): readonly Tag[] {
   const opened = new Map<string, Tag[]>();
   for (const tag of tags) {
@@ -230,7 +227,7 @@ function paired(tags: readonly Tag[]): readonly Tag[] {
     if (tag.isClose) closing.set(tag.name, tag);
     else if (tag.close === undefined) {
       tag.close = closing.get(tag.name);
-      tag.isLent = true;
+      tag.hasNoClose = true;
     }
   }
   return tags;
