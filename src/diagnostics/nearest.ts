@@ -1,8 +1,8 @@
-/** The known word most like the given one, if any is like it at all. */
+/** The known word that is most similar to the given one; undefined if none is similar. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const asked = plain(word);
   let best: string | undefined;
-  // A third of the letters may differ, and never all: more than that is another word.
+  // A third of the letters may differ, but never all of them.
   let least = Math.min(Math.max(1, Math.floor(asked.length / 3)) + 1, asked.length);
   for (const candidate of known) {
     const far = distance(asked, plain(candidate));
@@ -13,7 +13,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** Up to three known words for a shorter or misspelt one: first those that it is a part of. */
+/** Up to three known words that contain the given one, or the most similar word. */
 export function nearestFew(word: string, known: readonly string[]): readonly string[] {
   const asked = plain(word);
   const containing = asked.length < 3 ? [] : known.filter((one) => plain(one).includes(asked));
@@ -21,10 +21,10 @@ export function nearestFew(word: string, known: readonly string[]): readonly str
   return near === undefined ? containing.slice(0, 3) : [near];
 }
 
-/** `baseURL`, `base-url` and `base_url` are one word to whoever typed it. */
+/** One form for `baseURL`, `base-url` and `base_url`. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[-_ ]/g, "");
 
-/** How many letters were added, left out, changed or swapped with the next one. */
+/** The number of letters that were added, left out, changed or swapped with the next one. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,13 +1,13 @@
 import type { z } from "zod";
 import { nearest } from "./nearest.ts";
 
-/** The way to a value in what somebody wrote. */
+/** The path of a value in an input. */
 export type Path = readonly (string | number)[];
 
-/** One thing wrong with what somebody wrote: where, what, and what to do about it. */
+/** One problem of an input: its place, and a message with the remedy. */
 export type Problem = { readonly path: Path; readonly message: string };
 
-/** `models.cheap[1]`, with quotes where a key would be mistaken for a path; `before` is where it begins. */
+/** A path as text, such as `models.cheap[1]`. Keys that look like paths are quoted. `before` precedes the path. */
 export function pathText(path: Path, before = ""): string {
   let text = before;
   for (const key of path) {
@@ -18,13 +18,13 @@ export function pathText(path: Path, before = ""): string {
   return text;
 }
 
-/** The way to what zod has something to say about. */
+/** The path of an issue of zod. */
 export const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
   path.map((key) => (typeof key === "number" ? key : String(key)));
 
 /**
- * What zod found in a file, in sentences that name the remedy. It has to be
- * asked with `reportInput`. `keysAt` knows the keys that may stand at a path.
+ * An issue of zod as problems that name the remedy. The schema has to be parsed with `reportInput`.
+ * `keysAt` lists the valid keys at a path.
  */
 export function problemsIn(
   issue: z.core.$ZodIssue,
@@ -50,8 +50,8 @@ export function problemsIn(
 }
 
 /**
- * What the one form of a value that is a group of keys has against it, where a
- * value may also be something else: its keys say more than the list of forms.
+ * The issues of the only branch of a union that takes a group of keys: its keys explain more than
+ * the list of forms.
  */
 function branchFor({
   errors,
@@ -84,7 +84,7 @@ function sentence(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** What stands where one of several forms is chosen: zod gives what it stands in. */
+/** The value that selects one of several forms: zod gives the object that holds it. */
 const discriminated = ({ input, path }: z.core.$ZodIssue): unknown =>
   typeof input === "object" && input !== null
     ? (input as Record<PropertyKey, unknown>)[path.at(-1) ?? ""]
@@ -124,7 +124,7 @@ function typeName(value: unknown): string {
   return typeNames[typeof value] ?? typeof value;
 }
 
-/** Says what there is to choose from, and what was most likely meant. */
+/** A sentence with the valid values and the most similar one. */
 export function notOneOf(options: readonly string[], value: unknown): string {
   const near = typeof value === "string" ? nearest(value, options) : undefined;
   const what = value === undefined ? "is missing; it must be" : "must be";

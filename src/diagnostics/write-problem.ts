@@ -1,4 +1,4 @@
-/** Why a file or folder cannot be written, with the remedy, behind its path in a sentence. */
+/** Reasons why a file or folder cannot be written, with the remedy. Each continues a sentence that begins with the path. */
 
 export const writeProblems: Readonly<Record<string, string>> = {
   EISDIR: "is a directory; name a file in it",

@@ -1,19 +1,18 @@
 import { skipBlanks } from "./scan.ts";
 
-/** Where a text stops being JSON, and what should have stood there. */
-export type JsonErrorPosition = {
+/** The position at which a text stops being JSON, and the expected text. */
+type JsonErrorPosition = {
   /** Both from 1. */
   readonly line: number;
   readonly column: number;
   readonly expected: string;
-  /** The text is right as far as it goes. */
+  /** True if the text is correct but incomplete. */
   readonly atEnd: boolean;
 };
 
 /**
- * Finds the flaw in a text that is not JSON. The engine's own message will not
- * do: it quotes the text, which nobody but its sender may see, and often does
- * not say where.
+ * Finds the error in a text that is not JSON. The engine's own message is not usable: it quotes the
+ * text, which only the sender may see, and often has no position.
  */
 export function jsonErrorPosition(text: string): JsonErrorPosition | undefined {
   const flaw = scan(text);
@@ -28,10 +27,10 @@ export function jsonErrorPosition(text: string): JsonErrorPosition | undefined {
 }
 
 type Flaw = { readonly at: number; readonly expected: string };
-/** Where a token ends, or what is wrong with it. */
+/** The end of a token, or the error in it. */
 type Token = number | Flaw;
 
-/** What may come next; after an opening bracket, what closes it may come as well. */
+/** The expected token; `first`: the closing bracket may come as well. */
 type Next = "value" | "first value" | "key" | "first key" | "colon" | "more";
 
 function scan(text: string): Flaw | undefined {
@@ -101,7 +100,7 @@ function stringEnd(text: string, at: number): Token {
 function numberEnd(text: string, at: number): Token {
   if (text.charAt(at) === "-") at++;
   if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
-  // A zero that leads is the whole of it.
+  // No digit may follow a leading zero.
   at = text.charAt(at) === "0" ? at + 1 : digitsEnd(text, at);
   if (text.charAt(at) === ".") {
     at++;

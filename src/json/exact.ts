@@ -1,9 +1,7 @@
-/** Parses JSON with the numbers that JavaScript would round kept as they are written. */
-
 /**
- * The value of JSON text, with numbers that JavaScript would round kept as they
- * are written, so that a seed or the bound of a schema arrives as it was sent.
- * Almost no text has one: it is parsed as usual, and only again where it may.
+ * Parses JSON and keeps the spelling of numbers that JavaScript would round, so that a seed or the
+ * bound of a schema does not change. Almost no text has such a number, so only a text that may
+ * have one is parsed a second time.
  */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -15,21 +13,20 @@ export function exactJsonOf(text: string): unknown {
   try {
     return parseExactly(text);
   } catch {
-    return undefined; // Others write what they like; the caller says what that means.
+    return undefined; // The caller handles text that is not JSON.
   }
 }
 
-/** No shorter decimal is rounded to another: a double holds any of 15 digits. */
+/** Numbers with fewer digits are never rounded: a double holds any 15 digits. */
 const LEAST_DIGITS = 16;
-/** Beyond 1e308 there is no number, and below 1e-307 digits are lost. */
+/** Above 1e308 there is no double, and below 1e-307 digits are lost. */
 const LONG_EXPONENT = /[0-9][eE][+-]?[0-9]{3}/;
-/** The same two where a number may stand: digits are most often part of a text. */
+/** Both, in the place of a number: most long digits are part of a text. */
 const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
 
 /**
- * Whether some number of a text may be another than its value has; false is
- * certain. Most of a long request is texts, so its values are looked through
- * first: that takes a tenth of the time of its characters.
+ * True if the text may contain a rounded number; false is certain. The values are searched before
+ * the characters: most of a long request is text, so that takes a tenth of the time.
  */
 function mayBeRounded(value: unknown, text: string): boolean {
   const numbers = numbersIn(value, 0);
@@ -38,7 +35,7 @@ function mayBeRounded(value: unknown, text: string): boolean {
   return isLong && LONG_NUMBER.test(text);
 }
 
-/** What numbers a value holds: none, such as most are, or some that an exponent may have made. */
+/** The numbers in a value: none, numbers of usual size, or numbers that may have had an exponent. */
 const NONE = 0;
 const PLAIN = 1;
 const EXTREME = 2;
@@ -50,7 +47,7 @@ function numbersIn(value: unknown, depth: number): number {
     return size > 1e-290 && size < 1e290 ? PLAIN : EXTREME;
   }
   if (typeof value !== "object" || value === null) return NONE;
-  // What is nested deeper is not looked at, and may hold any.
+  // Deeper values are not searched and may hold any number.
   if (depth === DEEPEST) return EXTREME;
   let found = NONE;
   if (Array.isArray(value)) {
@@ -59,13 +56,13 @@ function numbersIn(value: unknown, depth: number): number {
     return found;
   }
   const fields = value as Readonly<Record<string, unknown>>;
-  // What was parsed inherits no keys, and a list of its values would cost five times as much.
+  // Parsed objects inherit no keys, and a list of values would take five times as long.
   for (const key in fields)
     if (typeof fields[key] !== "string") found = Math.max(found, numbersIn(fields[key], depth + 1));
   return found;
 }
 
-/** Whether there are so many digits and dots in a row: looks at every 16th character. */
+/** True if the text has a run of 16 digits and dots: it checks every 16th character first. */
 function hasLongRun(text: string): boolean {
   for (let at = LEAST_DIGITS - 1; at < text.length; at += LEAST_DIGITS) {
     if (!isDigit(text.charCodeAt(at))) continue;
@@ -78,35 +75,34 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** A digit, or the dot that may stand among them. */
+/** True for a digit or a decimal point. */
 const isDigit = (code: number): boolean => (code >= 0x30 && code <= 0x39) || code === 0x2e;
 
-/** Whether a number is another than its source says. */
+/** True if a number differs from its source. */
 const isRounded = (value: number, source: string): boolean =>
   String(value) !== source && decimal(String(value)) !== decimal(source);
 
-/** A number in one form for all ways to write it: sign, digits, exponent. */
+/** A normal form of a number: sign, digits, exponent. */
 function decimal(source: string): string {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
   const significant = digits.replace(/0+$/, "");
-  // A source that is no number, such as `Infinity`, is like none that is.
+  // `Infinity` is no source of JSON, and equals none.
   if (significant === "") return whole === "" ? source : `${sign}0`;
   const zeros = digits.length - significant.length;
   return `${sign}${significant}e${Number(exponent) - fraction.length + zeros}`;
 }
 
 /**
- * A number of JSON text that JavaScript would round, kept as it was written:
- * `JSON.stringify` writes it the same again. It is an object, which `isFields`
- * knows is none of fields.
+ * A number with its original spelling, which `JSON.stringify` writes again. It is an object, but
+ * `isFields` is false for it.
  */
 type RawNumber = { readonly rawJSON: string };
 
 type Source = { readonly source?: string | undefined };
 
-/** What engines have and the types of the language do not list yet. */
+/** Functions of the engine that the types of the language do not list yet. */
 const json = JSON as unknown as {
   parse(text: string, revive: (key: string, value: unknown, at?: Source) => unknown): unknown;
   rawJSON?(text: string): RawNumber;
@@ -115,14 +111,13 @@ const json = JSON as unknown as {
 
 export const isRawNumber = (value: unknown): value is RawNumber => json.isRawJSON?.(value) === true;
 
-/** The nearest number that JavaScript has, where one is kept as it was written. */
+/** The nearest JavaScript number of a raw number; other values are unchanged. */
 export const roundedNumber = (value: unknown): unknown =>
   isRawNumber(value) ? Number(value.rawJSON) : value;
 
 /**
- * The value of JSON text, with those numbers kept as they are written of which
- * `keeps` says so. Throws where the text is not JSON. An engine without raw
- * JSON rounds them.
+ * Parses JSON and keeps the spelling of the numbers for which `keeps` is true. Throws if the text is
+ * not JSON. An engine without raw JSON rounds the numbers.
  */
 const parseKeeping = (text: string, keeps: (value: number, source: string) => boolean): unknown =>
   json.parse(text, (_, value, at) =>
@@ -131,14 +126,11 @@ const parseKeeping = (text: string, keeps: (value: number, source: string) => bo
       : value,
   );
 
-/**
- * The value of JSON text; undefined if it is not JSON. Numbers may be longer
- * than ours, or written otherwise than we would: they are kept as written.
- */
+/** Parses JSON and keeps the spelling of every number that JavaScript would write in another way; undefined if it is not JSON. */
 export function exactly(text: string): unknown {
   try {
     return parseKeeping(text, (value, source) => JSON.stringify(value) !== source);
   } catch {
-    return undefined; // As with any JSON of others: the caller says what that means.
+    return undefined; // The caller handles text that is not JSON.
   }
 }

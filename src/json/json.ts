@@ -1,14 +1,12 @@
-/** Types and small functions for JSON values. */
-
 import { isRawNumber } from "./exact.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What has names, in JSON that a client sent; a number kept as it was written is an object, and has none. */
+/** True for a JSON object. A raw number is an object of the engine, but none of JSON. */
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
-/** What a group has under a name that somebody chose: `constructor` finds nothing that every object has. */
+/** The own value of a key from outside: `constructor` finds nothing that every object inherits. */
 export const ownOf = <Value>(
   group: Readonly<Record<string, Value>>,
   name: string,
@@ -19,11 +17,11 @@ export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return undefined; // Others write what they like; the caller says what that means.
+    return undefined; // The caller handles text that is not JSON.
   }
 }
 
-/** Whether nothing in a value is nested deeper than so many levels. */
+/** True if a value has at most so many nested levels. */
 export function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (levels === 0) return false;
@@ -32,7 +30,7 @@ export function isWithin(value: unknown, levels: number): boolean {
   return true;
 }
 
-/** Whether no key of an object in a value is longer than so many characters. */
+/** True if no key of an object in a value is longer than `most` characters. */
 export function hasShortKeys(value: unknown, most: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (Array.isArray(value)) return value.every((inner) => hasShortKeys(inner, most));
@@ -41,7 +39,7 @@ export function hasShortKeys(value: unknown, most: number): boolean {
   return true;
 }
 
-/** The same value with the keys of its objects in order: equal values have one text then. */
+/** A value with sorted keys, so that equal values have the same text. */
 export function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (!isFields(value)) return value;

@@ -10,7 +10,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 
-/** Keys and most values are shorter than a search is worth. */
+/** Keys and most values are so short that a search costs more than a loop. */
 const NEAR = 24;
 
 /**
@@ -25,7 +25,7 @@ export class JsonScanner {
   #escaped = false;
 
   /**
-   * Reads a piece from an offset. Returns the offset behind the bracket or quote
+   * Reads a piece from an offset. Returns the offset after the bracket or quote
    * that closes the value; -1 while the value is open or has not begun.
    */
   scan(piece: string, from = 0): number {
@@ -56,7 +56,7 @@ export class JsonScanner {
     return -1;
   }
 
-  /** Reads all of a piece, also behind the end of a value. */
+  /** Reads all of a piece, also after the end of a value. */
   follow(piece: string): void {
     for (let at = 0; at !== -1;) at = this.scan(piece, at);
   }
@@ -78,7 +78,7 @@ export class JsonScanner {
     return this.#opened && this.#depth <= 0;
   }
 
-  /** The offset behind the quote that closes the string; -1 if the string continues in the next piece. */
+  /** The offset after the quote that closes the string; -1 if the string continues in the next piece. */
   #stringEnd(piece: string, from: number): number {
     const start = this.#escaped ? from + 1 : from;
     const quote = closingQuote(piece, start);
@@ -93,7 +93,7 @@ export class JsonScanner {
   }
 }
 
-/** The number of backslashes that stand directly before an offset. */
+/** The number of backslashes directly before an offset. */
 function backslashesBefore(text: string, end: number, from: number): number {
   let at = end;
   while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at--;
@@ -133,7 +133,7 @@ export function closingQuote(text: string, from: number): number {
 /** One scanner for all calls: each is over before the next begins. */
 const scanner = new JsonScanner();
 
-/** The offset behind the value that begins at `from`. */
+/** The offset after the value that begins at `from`. */
 export function valueEnd(text: string, from: number): number {
   const code = text.charCodeAt(from);
   if (code === QUOTE) return Math.min(closingQuote(text, from + 1) + 1, text.length);
@@ -143,11 +143,11 @@ export function valueEnd(text: string, from: number): number {
     return end === -1 ? text.length : end;
   }
   let end = from;
-  while (end < text.length && !isBehindScalar(text.charCodeAt(end))) end++;
+  while (end < text.length && !endsScalar(text.charCodeAt(end))) end++;
   return end;
 }
 
-const isBehindScalar = (code: number): boolean =>
+const endsScalar = (code: number): boolean =>
   code === COMMA ||
   code === CLOSE_LIST ||
   code === CLOSE_OBJECT ||
@@ -170,9 +170,9 @@ export function firstMember(text: string, from = 0, known?: Span): Member | unde
     : undefined;
 }
 
-/** The member behind the one that ends at `end`. */
+/** The member after the one that ends at `end`. */
 export const nextMember = (text: string, end: number, known?: Span): Member | undefined =>
-  // Behind the comma, or behind the object.
+  // After the comma, or after the object.
   memberFrom(text, skipBlanks(text, skipBlanks(text, end) + 1), known);
 
 function memberFrom(text: string, at: number, known: Span | undefined): Member | undefined {
@@ -216,9 +216,9 @@ function entryAt(text: string, from: number, index: number): Span | undefined {
   for (let passed = 0; at < text.length && text.charCodeAt(at) !== CLOSE_LIST; passed++) {
     const end = valueEnd(text, at);
     if (passed === index) return { from: at, end };
-    const behind = skipBlanks(text, end);
-    if (text.charCodeAt(behind) !== COMMA) return undefined;
-    at = skipBlanks(text, behind + 1);
+    const next = skipBlanks(text, end);
+    if (text.charCodeAt(next) !== COMMA) return undefined;
+    at = skipBlanks(text, next + 1);
   }
   return undefined;
 }

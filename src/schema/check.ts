@@ -6,27 +6,27 @@ import type { Fields, JsonSchema } from "../turn/turn.ts";
 import { patternWork } from "./pattern-work.ts";
 import { rebuilt } from "./keywords.ts";
 
-/** Work that one check may take: a part of a schema held against a part of a value is 1. */
+/** The most work of one check: comparing one part of a schema with one part of a value is 1. */
 const MAX_WORK = 50_000;
-/** So many steps of a pattern take as long as one part of a schema. */
+/** Steps of a pattern that take as long as one part of a schema. */
 const STEPS_PER_WORK = 4;
-/** Where a schema as a whole takes too much work, patterns that may take more steps are left out. */
+/** If a whole schema takes too much work, patterns with more steps are left out. */
 const FEW_STEPS = 4_000;
-/** And so are all patterns beyond these characters: bounding their work takes time itself. */
+/** All patterns after so many characters are left out too, because bounding their work takes time. */
 const MAX_PATTERNS = 20_000;
-/** `uniqueItems` compares each item with each: it is left out for values longer than this. */
+/** The longest value that `uniqueItems` checks, because it compares all items in pairs. */
 const MAX_UNIQUE = 4_000;
 
-/** How long a value is as text, and the longest text in it. */
+/** The length of a value as text, and of the longest text in it. */
 type Measure = { readonly size: number; readonly longest: number };
 
-/** The check under way, and its work so far. */
+/** The current check, and its work so far. */
 let current: (Measure & { work: number }) | undefined;
 
 /**
- * What of a value is not as its schema asks. Where that takes too much work, the
- * value is checked against a looser schema; undefined where that does too, or
- * the schema cannot be read. `size` is the length of the value as text.
+ * The violations of a schema in a value. If the check takes too much work, a looser schema is
+ * checked instead; undefined if that takes too much work too, or if the schema cannot be read.
+ * `size` is the length of the value as text.
  */
 export function errorsIn(
   value: unknown,
@@ -40,7 +40,7 @@ export function errorsIn(
       current = { ...measure, work: 0 };
       return validator.validate(value).errors;
     } catch {
-      continue; // What it threw is about the schema, which a client wrote.
+      continue; // The client's schema is at fault.
     } finally {
       current = undefined;
     }
@@ -48,7 +48,7 @@ export function errorsIn(
   return undefined;
 }
 
-/** The longest text of a value; the names of an object count as one, since a pattern is tried on each. */
+/** The length of the longest text in a value. The names of an object count as one text, since a pattern is tried on each. */
 function longestIn(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
@@ -76,7 +76,7 @@ function looseValidator(schema: JsonSchema, measure: Measure): Validator {
   return newValidator(rebuilt(schema, (part) => loosened(part, measure.size, isQuick)));
 }
 
-/** Keywords that accept less where a part within them accepts more. */
+/** Keywords that accept fewer values if a schema inside them accepts more. */
 const INVERTING: ReadonlySet<string> = new Set([
   "not",
   "oneOf",
@@ -88,7 +88,7 @@ const INVERTING: ReadonlySet<string> = new Set([
   "unevaluatedProperties",
 ]);
 
-/** A part without the keywords that take too much work. It accepts all that it accepted before. */
+/** A part without the keywords that take too much work. It accepts every value that the part accepts. */
 function loosened(part: Fields, size: number, isQuick: (pattern: string) => boolean): Fields {
   const { pattern, patternProperties, additionalProperties, uniqueItems, ...rest } = part;
   const names = isFields(patternProperties) ? Object.entries(patternProperties) : [];
@@ -97,7 +97,7 @@ function loosened(part: Fields, size: number, isQuick: (pattern: string) => bool
     ...Object.fromEntries(Object.entries(rest).filter(([key]) => !INVERTING.has(key))),
     ...(typeof pattern === "string" && isQuick(pattern) && { pattern }),
     ...(quick.length > 0 && { patternProperties: Object.fromEntries(quick) }),
-    // Without a pattern, the properties that it names would count as additional.
+    // Without a pattern, the properties that match it would count as additional.
     ...(quick.length === names.length &&
       additionalProperties !== undefined && { additionalProperties }),
     ...(size <= MAX_UNIQUE && uniqueItems !== undefined && { uniqueItems }),
@@ -105,9 +105,9 @@ function loosened(part: Fields, size: number, isQuick: (pattern: string) => bool
 }
 
 /**
- * Counts the work of a part of a schema. The validator has no option for a limit
- * and references multiply its work, but each time it holds a part against a
- * value it reads this keyword, which draft 2020-12 does not have.
+ * Counts the work of a part of a schema. The validator has no limit, and references multiply its
+ * work, but each time it compares the part with a value it reads the keyword `$recursiveRef`, which
+ * draft 2020-12 does not have.
  */
 function counted({ format, ...written }: Fields): Fields {
   const part = rounded(written);
@@ -129,7 +129,7 @@ function counted({ format, ...written }: Fields): Fields {
   return Object.defineProperty(own, "$recursiveRef", { get: count, enumerable: false });
 }
 
-/** The validator compares with numbers; one that is kept as it was written is an object to it. */
+/** The validator needs plain numbers; a raw number is an object. */
 const rounded = (part: Fields): Fields =>
   Object.fromEntries(
     Object.entries(part).map(([key, value]) => [

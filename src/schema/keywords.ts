@@ -3,9 +3,9 @@ import { roundedNumber } from "../json/exact.ts";
 import { isFields } from "../json/json.ts";
 import type { Fields, JsonSchema } from "../turn/turn.ts";
 
-/** What is no schema, whatever it looks like. */
+/** Keywords whose values are data and never schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default"]);
-/** What has schemas by names of anybody's choosing. */
+/** Keywords that hold schemas by names of the author. */
 const NAMED: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -15,10 +15,7 @@ const NAMED: ReadonlySet<string> = new Set([
   "dependencies",
 ]);
 
-/**
- * A schema in which every part was given to `change`, the inner ones first. What
- * does not change is not copied, the whole schema neither.
- */
+/** Applies `change` to every part of a schema, from the inside out. Unchanged parts keep their identity. */
 export function rebuilt<S>(schema: S, change: (part: Fields) => Fields): S;
 export function rebuilt(schema: unknown, change: (part: Fields) => Fields): unknown {
   const inner = (value: unknown): unknown => {
@@ -51,8 +48,8 @@ function mapped(fields: Fields, each: (value: unknown, key: string) => unknown):
   return made === undefined ? fields : Object.fromEntries(made);
 }
 
-/** Which keywords speak only of values of one type. */
-const spoken: Readonly<Record<string, readonly string[]>> = {
+/** Keywords that limit only values of one type. */
+const wordsByType: Readonly<Record<string, readonly string[]>> = {
   object: [
     "properties",
     "required",
@@ -67,9 +64,9 @@ const spoken: Readonly<Record<string, readonly string[]>> = {
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
 };
 
-/** The type of value that a keyword speaks of, if it is one only. */
+/** The type of the values that a keyword limits, if it is one type. */
 export const typeOfWord: ReadonlyMap<string, string> = new Map(
-  Object.entries(spoken).flatMap(([type, keywords]) => keywords.map((word) => [word, type])),
+  Object.entries(wordsByType).flatMap(([type, keywords]) => keywords.map((word) => [word, type])),
 );
 
 export const isSchema = (value: unknown): value is JsonSchema =>
@@ -84,7 +81,7 @@ export const typesIn = (schema: Fields): readonly string[] => {
   return Array.isArray(type) ? type.filter((one) => typeof one === "string") : [];
 };
 
-/** The only values of a schema, where it lists them. */
+/** The values of an `enum` or `const`. */
 export function valuesIn(schema: Fields): readonly unknown[] | undefined {
   if ("const" in schema) return [schema.const];
   return Array.isArray(schema.enum) ? schema.enum : undefined;
@@ -93,7 +90,7 @@ export function valuesIn(schema: Fields): readonly unknown[] | undefined {
 export const requiredIn = (schema: Fields): readonly string[] =>
   Array.isArray(schema.required) ? schema.required.map(String) : [];
 
-/** The types of a schema that names none, told from its keywords. */
+/** The types of a schema without `type`, by its other keywords. */
 export function impliedTypes(schema: Fields): readonly string[] {
   const values = valuesIn(schema);
   if (values !== undefined) return [...new Set(values.map(typeOfValue))];
@@ -116,9 +113,9 @@ export function isOfType(value: unknown, type: string): boolean {
   return typeOfValue(meant) === type || (type === "number" && typeof meant === "number");
 }
 
-/** Where a reference points, within the schema it stands in. */
+/** The target of a reference within its root schema. */
 export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
-  // Anything but a path names what somebody else knows, or an anchor.
+  // Other references name another document or an anchor.
   if (!/^#(\/|$)/.test(ref)) return undefined;
   let at: unknown = root;
   for (const step of ref.slice(1).split("/").slice(1)) {
@@ -130,18 +127,18 @@ export function resolve(root: JsonSchema, ref: string): JsonSchema | undefined {
   return isSchema(at) ? at : undefined;
 }
 
-/** A step of a reference, whose signs may be written as in a URL. */
+/** A step of a reference, decoded like a part of a URL. */
 function unquoted(step: string): string {
   try {
     return decodeURIComponent(step);
   } catch {
-    return step; // What is no such sign stands for itself.
+    return step; // It is not encoded.
   }
 }
 
 /**
- * Whether null is a value of the schema; if it cannot be told, it is taken to
- * be. `refs` is what is known of references: each is followed once.
+ * True if null is a value of the schema, or may be. `refs` holds the results for references: each
+ * is followed once.
  */
 export function acceptsNull(
   schema: JsonSchema,

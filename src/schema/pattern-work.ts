@@ -1,22 +1,22 @@
 /** Bounds the work of a regular expression by its form. */
 
-/** An atom (a character, a class, an assertion) or a group, and how often it may be repeated. */
+/** An atom (a character, a class, an assertion) or a group, with its repetitions. */
 type Piece = {
-  /** The text of an atom; for a group what it opens with. */
+  /** The text of an atom, or the opening of a group. */
   readonly source: string;
   readonly group?: readonly (readonly Piece[])[];
   readonly least: number;
   readonly most: number;
 };
 
-/** Steps of the engine, and in how many ways it can arrive at what follows. */
+/** Steps of the engine, and the number of ways in which it can arrive at the next piece. */
 type Work = { readonly steps: number; readonly ways: number };
 
-/** Longer patterns are not written by hand. */
+/** The most characters of a pattern that is analysed. */
 const MAX_PATTERN = 1_000;
-/** Up to so many repetitions, a group counts as if it were written out. */
+/** The most repetitions of a group that are counted one by one. */
 const FEW = 16;
-/** What more characters can follow is not looked into. */
+/** The most characters that may begin the next pieces; with more, the bound is not refined. */
 const MAX_OPENERS = 8;
 
 const TOKEN =
@@ -24,11 +24,10 @@ const TOKEN =
 const REPEAT = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y;
 
 /**
- * An upper bound of the steps that a regular expression takes with any text of
- * some length. The engine backtracks: patterns of clients can take polynomial or
- * exponential time. Infinity for what this cannot bound: references back, looking
- * behind, and repeated groups whose repetitions do not begin with a character of
- * their own.
+ * An upper bound of the steps that a regular expression takes for any text of a length. The engine
+ * backtracks, so patterns of clients can take polynomial or exponential time. Infinity if there is
+ * no bound: for back references, look-behind, and repeated groups whose repetitions do not begin
+ * with a distinct character.
  */
 export function patternWork(pattern: string): (length: number) => number {
   if (pattern.length > MAX_PATTERN || /\\[1-9k]|\(\?<[=!]/.test(pattern)) return () => Infinity;
@@ -98,13 +97,13 @@ function workOf(
   if (group === undefined) {
     const times = Math.min(most, length);
     const openers = least === most ? undefined : openersOf(next);
-    // Where what follows begins with characters that this has not, only its end can go on.
+    // If the next pieces begin with characters that this one does not match, it can end in one place only.
     if (openers?.every((one) => !matches(source, one)) === true)
       return { steps: (times + 1) * (1 + openers.length), ways: 1 };
     return { steps: times + 1, ways: Math.max(times - least, 0) + 1 };
   }
   const once = workOfAny(group, length);
-  // What was found by looking ahead is not tried in other ways.
+  // The engine does not backtrack into a look-ahead.
   if (/^\(\?[=!]/.test(source)) return { steps: once.steps, ways: 1 };
   if (most > FEW) {
     const steps = isDelimited(group) ? 2 * (length + 1) * (group.flat().length + 1) : Infinity;
@@ -119,7 +118,7 @@ function workOf(
   return { steps, ways };
 }
 
-/** The characters that pieces begin with; undefined where these cannot be listed. */
+/** The characters that can begin the pieces; undefined if they cannot be listed. */
 function openersOf(pieces: readonly Piece[]): readonly string[] | undefined {
   const openers: string[] = [];
   for (const { source, group, least } of pieces) {
@@ -144,9 +143,8 @@ const matches = (source: string, character: string): boolean =>
     : new RegExp(`^(?:${source})$`, "su").test(character);
 
 /**
- * Whether a text can be cut into such repetitions in one way only: each begins
- * with a character that tells which alternative it is and that stands nowhere
- * else in one of variable length.
+ * True if a text can be divided into repetitions of the group in one way only: each alternative
+ * begins with a distinct character, which no piece of variable length matches.
  */
 function isDelimited(group: NonNullable<Piece["group"]>): boolean {
   const firsts: string[] = [];

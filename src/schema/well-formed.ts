@@ -2,8 +2,8 @@ import { isFields } from "../json/json.ts";
 import type { Fields } from "../turn/turn.ts";
 import { isSchema, rebuilt } from "./keywords.ts";
 
-/** A schema by draft 2020-12, and the keywords that had to be written otherwise or left out. */
-export type WellFormed<S> = { readonly schema: S; readonly mended: readonly string[] };
+/** A schema by draft 2020-12, and the keywords that were rewritten or left out. */
+type WellFormed<S> = { readonly schema: S; readonly mended: readonly string[] };
 
 const TYPES: ReadonlySet<unknown> = new Set([
   "array",
@@ -27,7 +27,7 @@ const isSchemas = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isSchema);
 const isMap = (value: unknown): boolean => isFields(value) && Object.values(value).every(isSchema);
 
-/** What the value of a keyword must be. Keywords that are not here say nothing, and may stay. */
+/** Checks of the values of keywords. Other keywords are not limited. */
 const forms: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ...["not", "if", "then", "else", "items", "contains"].map((word) => [word, isSchema] as const),
   ...Object.entries({
@@ -90,10 +90,9 @@ const forms: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
 ]);
 
 /**
- * Rewrites a schema of an older draft, or with slips in it, so that it is valid
- * by draft 2020-12: a provider that reads schemas by that draft refuses the whole
- * request for one of them. What has no form there is left out. The very same
- * schema where nothing has to change.
+ * Rewrites a schema of an older draft, or with mistakes, so that it is valid by draft 2020-12:
+ * providers that read schemas by that draft refuse the whole request otherwise. Parts without a
+ * form in that draft are left out. A valid schema keeps its identity.
  */
 export function wellFormed<S>(schema: S): WellFormed<S> {
   const mended = new Set<string>();
@@ -116,7 +115,7 @@ function mendPart(part: Fields, mended: Set<string>): Fields {
   return made ?? part;
 }
 
-/** What the keyword of an older draft is called now; nothing if it was no draft's. */
+/** The new form of a keyword of an older draft; empty if there is none. */
 function inNewForm(word: string, value: unknown, part: Fields): Fields {
   switch (word) {
     case "items": {
@@ -152,7 +151,7 @@ function inNewForm(word: string, value: unknown, part: Fields): Fields {
   }
 }
 
-/** Lists the properties that say of themselves that they are required, as the first drafts had it. */
+/** Adds the properties with `required: true`, the form of the first drafts, to the list of the object. */
 function liftRequired(part: Fields): Fields {
   const { properties, required } = part;
   if (!isFields(properties)) return part;
