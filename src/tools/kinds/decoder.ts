@@ -1,4 +1,5 @@
 import { isFields, jsonOf } from "../../json/json.ts";
+import { closingQuote } from "../../json/scan.ts";
 
 /** Turns streamed arguments into the input that the client expects. */
 export type Decoder = {
@@ -10,7 +11,7 @@ export type Decoder = {
   hasMore?(): boolean;
 };
 
-/** How the input of a call changes form between client and upstream. */
+/** Converts the input of a call between client and upstream. */
 export type Form = {
   /** Converts the input of a past call into what is sent to the upstream. */
   encode(input: string): string;
@@ -38,9 +39,6 @@ export function bareArguments(text: string): string {
   const value = jsonOf(inner);
   return typeof value === "object" && value !== null ? inner : text;
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /**
  * Takes the text out of `{"<key>": "<text>"}` while it streams in, reading each
@@ -117,84 +115,67 @@ function textInArguments(text: string, key: string): string {
 }
 
 /**
- * Decodes the content of a JSON string up to its closing quote. Line breaks
- * and unknown escapes, which JSON forbids and models write, are kept as they are.
+ * Decodes the content of a JSON string up to its closing quote. Line breaks and unknown escapes,
+ * which JSON forbids and models write, are kept as they are.
  */
 function stringDecoder(): Decoder & { hasMore(): boolean } {
+  /** An escape that may continue in the next fragment. */
   let pending = "";
-  let closed = false;
+  let isClosed = false;
   /** The first two characters after the closing quote: `}` alone ends the object. */
   let tail = "";
-  const follow = (text: string): void => {
-    if (tail.length < 2) tail += text.trim().slice(0, 2);
-  };
   return {
     hasMore: () => tail !== "" && tail !== "}",
     each(fragment) {
-      if (closed) {
-        follow(fragment);
-        return "";
-      }
       const text = pending + fragment;
-      pending = "";
-      let out = "";
-      let from = 0;
-      for (let at = 0; at < text.length;) {
-        const code = text.charCodeAt(at);
-        if (code === QUOTE) {
-          closed = true;
-          follow(text.slice(at + 1));
-          return out + text.slice(from, at);
-        }
-        if (code !== BACKSLASH) {
-          at++;
-          continue;
-        }
-        out += text.slice(from, at);
-        const escape = readEscape(text, at);
-        if (escape === undefined) {
-          pending = text.slice(at);
-          return out;
-        }
-        out += escape.text;
-        at = from = escape.end;
+      const close = isClosed ? -1 : closingQuote(text, 0);
+      if (isClosed || close < text.length) {
+        isClosed = true;
+        if (tail.length < 2)
+          tail += text
+            .slice(close + 1)
+            .trim()
+            .slice(0, 2);
       }
-      return out + text.slice(from);
+      pending = "";
+      const content = text.slice(0, Math.max(close, 0));
+      let decoded = "";
+      let from = 0;
+      for (const { 0: escape, index } of content.matchAll(ESCAPE)) {
+        decoded += content.slice(from, index);
+        from = index;
+        if (!isClosed && mayContinue(escape, content.slice(index + escape.length))) {
+          pending = content.slice(index);
+          return decoded;
+        }
+        decoded += decodedEscape(escape);
+        from += escape.length;
+      }
+      return decoded + content.slice(from);
     },
     end(complete) {
-      const rest = complete && !closed ? pending : "";
+      const rest = complete && !isClosed ? pending : "";
       pending = "";
-      return /^\\u[0-9a-fA-F]{4}/.test(rest) ? fromHex(rest) + rest.slice(6) : rest;
+      return rest.replace(/^\\u[0-9a-fA-F]{4}/, decodedEscape);
     },
   };
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  n: "\n",
-  t: "\t",
-  r: "\r",
-  b: "\b",
-  f: "\f",
-  '"': '"',
-  "\\": "\\",
-  "/": "/",
-};
+/** An escape, or the beginning of one at the end of the text. */
+const ESCAPE = /\\(?:u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}$|[^]|$)/g;
 
-const fromHex = (escape: string): string =>
-  String.fromCharCode(Number.parseInt(escape.slice(2, 6), 16));
+const escapes: ReadonlyMap<string, string> = new Map(
+  Object.entries({ n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", '"': '"', "\\": "\\", "/": "/" }),
+);
 
-/** Reads the escape at a backslash; undefined if it may continue in the next fragment. */
-function readEscape(text: string, at: number): { text: string; end: number } | undefined {
-  const mark = text.charAt(at + 1);
-  if (mark === "") return undefined;
-  if (mark !== "u") return { text: escapes[mark] ?? `\\${mark}`, end: at + 2 };
-  const hex = text.slice(at + 2, at + 6);
-  if (!/^[0-9a-fA-F]*$/.test(hex)) return { text: "\\u", end: at + 2 };
-  if (hex.length < 4) return undefined;
-  const char = fromHex(text.slice(at, at + 6));
-  const next = text.slice(at + 6, at + 12);
-  // A high surrogate waits for its low surrogate, so that no half character is sent.
-  const isHigh = char >= "\ud800" && char <= "\udbff";
-  if (isHigh && next.length < 6 && /^(\\(u([dD][0-9a-fA-F]*)?)?)?$/.test(next)) return undefined;
-  return { text: char, end: at + 6 };
+const decodedEscape = (escape: string): string =>
+  escape.length === 6
+    ? String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+    : (escapes.get(escape.slice(1)) ?? escape);
+
+/** True if the next fragment may change the meaning of an escape. A high surrogate waits for its low one. */
+function mayContinue(escape: string, next: string): boolean {
+  if (next === "" && /^\\(?:u[0-9a-fA-F]{0,3})?$/.test(escape)) return true;
+  const isHigh = /^\\u[dD][89abAB]/.test(escape);
+  return isHigh && next.length < 6 && /^(\\(u([dD][0-9a-fA-F]*)?)?)?$/.test(next);
 }

@@ -104,7 +104,7 @@ export const customStandIn: StandIn = {
   decoder: () => unwrapText(CUSTOM_KEY),
 };
 
-/** A grammar as a sentence. Only some dialects put the grammar in a group of its own. */
+/** A grammar as a sentence. Some dialects put the grammar in a separate group. */
 function grammarText(format: Fields | undefined): string | undefined {
   if (format?.type !== "grammar") return undefined;
   const { syntax, definition } = isFields(format.grammar) ? format.grammar : format;
