@@ -126,9 +126,9 @@ export const anthropic = extendProfile(genericMessages, {
  * From the AWS page on Anthropic's Messages API and the `@anthropic-ai/bedrock-sdk`
  * package. Not tried against it.
  *
- * Its streams have frames of AWS's own, which nobody here reads: it is asked for
- * whole answers, and clients that want streams are given them all the same. It
- * runs no tools itself and takes no system messages among the others.
+ * Its streams have frames of AWS, which the gateway does not read: it is asked for whole answers,
+ * which are sent to streaming clients at once. It runs no tools itself and takes no system messages
+ * among the others.
  */
 export const anthropicBedrock = extendProfile(anthropic, {
   name: "anthropic-bedrock",

@@ -3,7 +3,7 @@ import { openai, openaiResponses } from "./openai.ts";
 
 /**
  * Azure OpenAI, `https://NAME.openai.azure.com/openai/v1`: the models and rules
- * of OpenAI under deployments of one's own. From learn.microsoft.com, v1 API,
+ * of OpenAI under the names of deployments. From learn.microsoft.com, v1 API,
  * and vercel/ai's Azure provider. Read 2026-11.
  *
  * Inferred: that its chat lags behind, so custom tools go as functions.

@@ -7,7 +7,7 @@ import { absent, functionsOnly, NO_LIMIT, openaiFamilies } from "./extend.ts";
  *
  * Tools are functions, declared when a thread starts. `exec_command` and
  * `shell_command` it takes and never offers; `mcp__` names it refuses. Schemas
- * lose most constraints, so these are told in the descriptions. Nothing bears
+ * lose most constraints, so the descriptions state these. Nothing bears
  * on sampling, and what the model is to call can only be asked for in words.
  */
 export const codex: Profile = {

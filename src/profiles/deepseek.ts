@@ -4,8 +4,7 @@ import { messagesOf, openChat } from "./generic.ts";
 const on = { thinking: { type: "enabled" } };
 
 /**
- * DeepSeek, for deepseek-v4-pro and deepseek-flash, which think unless told
- * not to. From api-docs.deepseek.com (thinking mode and its efforts, tool calls,
+ * DeepSeek, for deepseek-v4-pro and deepseek-flash, which think by default. From api-docs.deepseek.com (thinking mode and its efforts, tool calls,
  * models and pricing) and its recorded refusals in rig's test suite. That an
  * empty reasoning_content will do: experiential#890. Read 2026-11.
  *
@@ -42,7 +41,7 @@ export const deepseek = extendProfile(openChat, {
  * api-docs.deepseek.com, Anthropic API, and farion1231/cc-switch#3222 (calls
  * without the thought before them are refused). Not tried against it.
  *
- * It overlooks budgets, `top_k` and who asks, and sees neither images nor
+ * It overlooks budgets, `top_k` and the user's name, and sees neither images nor
  * documents. While it thinks it takes no forced choice.
  */
 export const deepseekMessages = messagesOf(deepseek, {

@@ -11,7 +11,7 @@ export function extendProfile(
   { name = base.name, provider, families, defaultModel, models: own = [], ...rest }: Extension,
 ): Profile {
   const profile = merge(base, { name, provider, families, defaultModel, ...rest }) as Profile;
-  // What is said here of all models holds for those too that the base sets apart.
+  // The differences for all models also win over those of the base for some models.
   const models =
     base.models === undefined ? own : [...base.models, { match: "*", ...rest }, ...own];
   return models.length === 0 ? profile : { ...profile, models };
@@ -28,7 +28,7 @@ export const absent = (names: string): { readonly [P in keyof Params]?: null } =
 export const kinds = (rule: KindRule, names: string): Profile["tools"]["kinds"] =>
   Object.fromEntries(words(names).map((kind) => [kind, rule]));
 
-/** What OpenAI's models are called. */
+/** Names of OpenAI's models. */
 export const openaiFamilies: readonly string[] = [
   "gpt-*",
   "chatgpt-*",
@@ -36,24 +36,24 @@ export const openaiFamilies: readonly string[] = [
   ...Array.from({ length: 9 }, (_, at) => `o${at + 1}*`),
 ];
 
-/** So many, of tools say, that only the upstream itself knows when it is too many. */
+/** For limits that only the upstream itself knows. */
 export const NO_LIMIT = 1_000_000;
 
-/** Kinds of tool where functions are all there is: what others run for the client is left out. */
+/** Rules of an upstream that has only functions: tools that other providers run are left out. */
 export const functionsOnly: Profile["tools"]["kinds"] = {
   function: "native",
   ...kinds("ignore", "web_search file_search code_interpreter computer_use image_generation mcp"),
   "*": "degrade",
 };
 
-/** Efforts of an upstream that thinks as much as it likes, and always. */
+/** Efforts of an upstream that always thinks, and decides how much. */
 export const ungraded = {
   medium: {},
   high: {},
   "*": { changed: true },
 } as const satisfies Profile["effort"];
 
-/** Efforts of an upstream that can only be told to think or not to. */
+/** Efforts of an upstream whose thinking is only on or off. */
 export const switched = (off: Fields, on: Fields): NonNullable<Profile["effort"]> => ({
   none: { fields: off },
   medium: { fields: on },
@@ -61,7 +61,7 @@ export const switched = (off: Fields, on: Fields): NonNullable<Profile["effort"]
   "*": { fields: on, changed: true },
 });
 
-/** What OpenAI's own chat has and the servers compatible with it do not. */
+/** Parameters of OpenAI's own chat that compatible servers do not have. */
 export const openaiOnly = absent(
   "verbosity serviceTier store metadata safetyIdentifier cacheKey cacheRetention modalities " +
     "audio prediction webSearch",

@@ -2,7 +2,7 @@ import { absent, extendProfile, words } from "./extend.ts";
 import { openChat } from "./generic.ts";
 
 /**
- * Gemini behind its OpenAI-compatible endpoint. From ai.google.dev, OpenAI
+ * Gemini with its OpenAI-compatible endpoint. From ai.google.dev, OpenAI
  * compatibility and thought signatures; fields and names it refuses from
  * ChatterUI#227, RPGBox#2 and gemini-cli#2966, results without the name of
  * their tool from hermes-agent#19728, conversations that begin with a call from

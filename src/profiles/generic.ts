@@ -12,12 +12,12 @@ const tools = {
   cached: true,
 } as const satisfies Profile["tools"];
 
-/** Any server that speaks Chat Completions, known no better. */
+/** Any server that speaks Chat Completions. */
 export const genericChat: Profile = {
   name: "generic-chat",
   dialect: "chat",
   tools,
-  // Compatible servers know the older word; few know the newer one.
+  // Compatible servers take the older name; few take the newer one.
   params: { maxTokens: "max_tokens" },
   formats: ["text", "json", "schema"],
   reasoning: "reasoning_content",
@@ -26,10 +26,10 @@ export const genericChat: Profile = {
   history: { paired: true, roles: ["system", "user", "assistant"], resultMedia: [] },
 };
 
-/** Any server that is compatible with OpenAI's chat, and has none of the parameters of OpenAI's own. */
+/** Any server that is compatible with OpenAI's chat, without the parameters that only OpenAI has. */
 export const openChat = extendProfile(genericChat, { params: openaiOnly });
 
-/** Any server that speaks Responses: taken at its word that it knows the kinds of that API. */
+/** Any server that speaks Responses. It is assumed to have all kinds of tools of that API. */
 export const genericResponses: Profile = {
   name: "generic-responses",
   dialect: "responses",
@@ -55,7 +55,7 @@ export const genericResponses: Profile = {
   streamUsage: false,
 };
 
-/** How others declare a search of the web, in the form of the Messages API. */
+/** The web search of other dialects in the form of the Messages API. */
 const webSearch = {
   type: "web_search_20250305",
   name: "web_search",
@@ -63,16 +63,16 @@ const webSearch = {
   user_location: { $from: "user_location" },
 } as const;
 
-/** The same of running code. */
+/** The code interpreter of other dialects in that form. */
 const codeExecution = { type: "code_execution_20250825", name: "code_execution" } as const;
 
-/** Tools of the OpenAI API in the form that Anthropic has of them. */
+/** Tools of the OpenAI API in Anthropic's form. */
 export const anthropicForms = {
   responses: { web_search: webSearch, code_interpreter: codeExecution },
   chat: { web_search: webSearch, code_interpreter: codeExecution },
 } as const satisfies Profile["tools"]["foreign"];
 
-/** Any server that speaks Messages, known no better: most run open models and no tools of their own. */
+/** Any server that speaks Messages: most run open models, and no tools. */
 export const genericMessages: Profile = {
   name: "generic-messages",
   dialect: "messages",
@@ -106,7 +106,7 @@ export const openMessages = extendProfile(genericMessages, {
   history: { media: ["image"], resultMedia: [] },
 });
 
-/** The Messages form of a provider that is known by its chat. */
+/** The Messages form of a provider with a chat profile. */
 export const messagesOf = (
   { name, families, defaultModel }: Profile,
   difference: Difference & Pick<Profile, "provider">,

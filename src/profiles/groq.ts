@@ -3,7 +3,7 @@ import { openChat } from "./generic.ts";
 
 /**
  * Groq, for openai/gpt-oss-120b and -20b. From the request types of
- * groq/groq-python, which say what is not supported yet, and vercel/ai#7860
+ * groq/groq-python, which list unsupported fields, and vercel/ai#7860
  * (reasoning); the efforts and what its models see from console.groq.com and
  * models.dev. Read 2026-11.
  *

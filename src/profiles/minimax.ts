@@ -7,8 +7,7 @@ const on = { thinking: { type: "adaptive" } };
  * MiniMax, for MiniMax-M3. From platform.minimax.io, OpenAI-compatible API, and
  * agentscope-java's MiniMax notes. Read 2026-11.
  *
- * A choice of tools is not documented, nor `strict`. Reasoning stands in the
- * text unless it is told to split it off. The M2 models see no images and
+ * A choice of tools is not documented, nor `strict`. Reasoning is in the text unless a field splits it off. The M2 models see no images and
  * always think. Inferred: the JSON mode and the number of tools.
  */
 export const minimax = extendProfile(openChat, {

@@ -2,12 +2,12 @@ import { memoizeByIdentity } from "../turn/memoize.ts";
 import type { Difference, Profile } from "../turn/profile.ts";
 import { extendProfile } from "./extend.ts";
 
-/** How many names of models are remembered for one profile; they may be the clients' own. */
+/** The most names of models that one profile remembers; clients may invent names. */
 const MOST = 1024;
-/** No model has a longer name, and it takes time to look for patterns in one. */
+/** The most characters of a model's name: matching takes time. */
 const LONGEST = 256;
 
-/** Whether a name of a model fits. */
+/** A test of model names. */
 type Pattern = { readonly test: (model: string) => boolean };
 
 type Entry = { readonly match: Pattern; readonly difference: Difference };
@@ -20,8 +20,8 @@ type Known = {
 };
 
 /**
- * The profile that holds for a model. For the same profile and model it is the
- * very same object, so that whoever works on it can keep the result by identity.
+ * The profile of a model. The same profile and model always give the same object, so that results
+ * can be kept by its identity.
  */
 export function modelProfile(profile: Profile, model: string): Profile {
   if (profile.models === undefined || model.length > LONGEST) return profile;
@@ -60,7 +60,7 @@ function make(profile: Profile, { entries, made }: Known, model: string): Profil
   return found;
 }
 
-/** `*` stands for anything; whether letters are large or small does not matter. */
+/** `*` matches any text; upper and lower case are the same. */
 function patternOf(match: string | readonly string[]): Pattern {
   const globs = [match].flat().map((glob) => glob.toLowerCase().split("*"));
   return { test: (model) => globs.some((parts) => fits(model.toLowerCase(), parts)) };

@@ -1,7 +1,7 @@
 import { absent, extendProfile, switched, ungraded } from "./extend.ts";
 import { messagesOf, openChat } from "./generic.ts";
 
-// Reasoning of earlier turns is overlooked unless it is told otherwise.
+// Reasoning of earlier turns is ignored unless `keep` is set.
 const kept = { thinking: { type: "enabled", keep: "all" } };
 const off = { thinking: { type: "disabled" } };
 
@@ -13,8 +13,7 @@ const off = { thinking: { type: "disabled" } };
  * with calls, and a blank will do, from llmgateway#2093; `keep` from
  * oh-my-pi#1839. Read 2026-11.
  *
- * Only kimi-k3 can be made to call a tool and has an effort, of its own three
- * steps; only kimi-k2.5 and -k2.6 can do without thinking. An effort and
+ * Only kimi-k3 can be made to call a tool and has an effort, with three steps; only kimi-k2.5 and -k2.6 can do without thinking. An effort and
  * `thinking` are refused together. The platform sets the sampling. Its web
  * search asks the client to echo, so it is none. Inferred: `empty`, and which
  * effort of kimi-k3 is nearest to which.

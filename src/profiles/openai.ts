@@ -47,7 +47,7 @@ export const openaiResponses = extendProfile(genericResponses, {
   defaultModel: "gpt-5.5",
   countsTokens: true,
   tools: { max: NO_LIMIT, deferred: true, schema: { anyRoot: false } },
-  // It keeps answers, and goes on from one by its id.
+  // It keeps answers, and continues one by its id.
   params: { previousResponse: "previous_response_id" },
   // As @ai-sdk/openai 4.0 tells them apart.
   models: [

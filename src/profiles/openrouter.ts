@@ -6,9 +6,7 @@ import { genericChat } from "./generic.ts";
  * OpenRouterTeam/typescript-sdk and openrouter.ai/docs (server tools, reasoning
  * tokens). Read 2026-11.
  *
- * Its web search works with every model. Results may hold images, but not every
- * provider behind it takes them, so they follow. It has a tool search of its
- * own, in beta, by a tool of that name. Inferred: the number of tools.
+ * Its web search works with every model. Results may hold images, but not every provider takes them, so they follow. Its own tool search is in beta, under that name. Inferred: the number of tools.
  */
 export const openrouter = extendProfile(genericChat, {
   name: "openrouter",

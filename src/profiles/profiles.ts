@@ -22,7 +22,7 @@ import { vllm, vllmMessages } from "./vllm.ts";
 import { xai, xaiResponses } from "./xai.ts";
 import { zhipu, zhipuMessages } from "./zhipu.ts";
 
-/** Every profile by the name that configuration calls it. */
+/** Every profile by its name in the configuration. */
 export const profiles: ReadonlyMap<string, Profile> = new Map(
   [
     openai,
@@ -66,9 +66,9 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
 );
 
 /**
- * The profile of a name or, without one, what any upstream of the dialect is
- * taken for. A provider with several dialects goes by one name: `openai` is
- * `openai-responses` where that is spoken. A script plays any of them.
+ * The profile of a name or, without a name, the generic one of the dialect. A provider with several
+ * dialects has one name: `openai` means `openai-responses` for that dialect. A script can use any
+ * profile.
  */
 export function profileFor(
   name: string | undefined,

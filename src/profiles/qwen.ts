@@ -9,7 +9,7 @@ const on = { enable_thinking: true };
  * models see, and which can only think), and the refusal of forced choices
  * while thinking, cloudwego/eino#994. Read 2026-11.
  *
- * It takes past reasoning and, unless told otherwise, overlooks it. The coder
+ * It takes past reasoning and ignores it by default. The coder
  * and instruct models do not think, so that a choice can be forced. Inferred:
  * that, `user` and the number of tools.
  */

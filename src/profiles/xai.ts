@@ -55,8 +55,8 @@ export const xai = extendProfile(openChat, {
  * (bifrost#5428); their fields, the choices and the encrypted reasoning are
  * from vercel/ai's provider. Read 2026-11.
  *
- * Inferred: the parameters it has none of. Its `shell` is not known to be
- * OpenAI's, so a function stands in.
+ * Inferred: the parameters that it does not have. Its `shell` is not known to be
+ * OpenAI's, so a function is sent in its place.
  */
 export const xaiResponses = extendProfile(genericResponses, {
   name: "xai-responses",
@@ -77,7 +77,7 @@ export const xaiResponses = extendProfile(genericResponses, {
   },
   params: {
     ...absent("verbosity presencePenalty frequencyPenalty background conversation prompt"),
-    // It keeps answers for 30 days, and goes on from one by its id.
+    // It keeps answers for 30 days, and continues one by its id.
     previousResponse: "previous_response_id",
     seed: "seed",
   },

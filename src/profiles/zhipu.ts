@@ -1,7 +1,7 @@
 import { absent, extendProfile, switched } from "./extend.ts";
 import { messagesOf, openChat } from "./generic.ts";
 
-// Past reasoning is overlooked unless it is told otherwise.
+// Past reasoning is ignored unless `clear_thinking` is false.
 const on = { thinking: { type: "enabled", clear_thinking: false } };
 const off = { thinking: { type: "disabled" } };
 
@@ -11,8 +11,7 @@ const off = { thinking: { type: "disabled" } };
  * call, core parameters), and agentscope-java's GLM notes; the efforts of
  * GLM-5.3 from openrouter.ai and models.dev. Read 2026-11.
  *
- * Tools are called at will: no other choice is taken. Calls are streamed only
- * if it is told so. The V models alone see images. api.z.ai is the same but for
+ * Tools are called at will: no other choice is taken. Calls are streamed only if `tool_stream` is set. The V models alone see images. api.z.ai is the same but for
  * the names of its search engines. Inferred: `strict`, the number of tools, and
  * which effort of GLM-5.3 is nearest to which.
  */

@@ -55,8 +55,8 @@ function losesPrefill({ dialect, traits, items }: Turn, profile: Profile): boole
 }
 
 /**
- * The first call in another message than the text or call of the model right before it; -1 if
- * there is none. Results must follow all calls of an answer.
+ * The first call in another message than the text or call of the model right before it, or -1.
+ * Results must follow all calls of an answer.
  */
 const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number =>
   dialect !== profile.dialect || places === undefined
@@ -132,15 +132,15 @@ const saying = (role: "assistant" | "user", text: string): Item<UpstreamName> =>
 /** Adds the model's `words` where another speaker follows results. */
 function answerResults(history: History, words: string, context: RepairContext): History {
   /** True if only reasoning has followed the last result: reasoning alone does not answer it. */
-  let isBehindResults = false;
+  let followsResults = false;
   return rewritten(history, context, (item, place, draft) => {
-    if (isBehindResults && item.type !== "result" && !isByModel(item)) {
+    if (followsResults && item.type !== "result" && !isByModel(item)) {
       const reason = "only the model may speak behind results, so it is taken to have said a word";
       draft.note(place, "repaired", reason);
       draft.add(saying("assistant", words), place);
     }
     draft.keep(place);
-    if (item.type !== "reasoning") isBehindResults = item.type === "result";
+    if (item.type !== "reasoning") followsResults = item.type === "result";
   });
 }
 
@@ -199,7 +199,7 @@ function dropLoneReasoning(history: History, context: RepairContext): History {
   });
 }
 
-/** Behind the last item of the model's turn that begins at `start`; any other item stands alone. */
+/** The end of the model's turn that begins at `start`; any other item is a turn by itself. */
 function turnEnd(items: readonly Item<UpstreamName>[], start: number): number {
   let end = start;
   for (let item = items[end]; item !== undefined && isOfModelTurn(item); item = items[end]) end++;

@@ -6,9 +6,9 @@ import type { Message, Part, Result } from "../../turn/turn.ts";
 import { Draft, type History, type RepairContext, rewritten } from "./repair.ts";
 
 /**
- * Limits messages and results to parts that the upstream takes. An image in
- * a result that may only hold text follows as a message of the user's, behind
- * all results of its group; an image in a system message, behind that message.
+ * Limits messages and results to parts that the upstream takes. An image in a result that may only
+ * hold text follows as a message of the user's, after all results of its group; an image in a
+ * system message follows after that message.
  */
 export function fitParts(history: History, context: RepairContext): History {
   const { rule, profile, notes } = context;

@@ -5,14 +5,13 @@ import { Draft, type History, type RepairContext } from "./repair.ts";
 
 type Items = readonly Item<UpstreamName>[];
 
-/** The result of a call that nobody answered. */
+/** The text of the result that is added to an unanswered call. */
 const UNANSWERED = "There is no result: the call was broken off.";
 
 /**
- * Puts every call's result right behind the calls it was made with: each call
- * answered once, in the order of the calls, with nothing in between except, if
- * the upstream takes it, the model's words among its calls. The same
- * conversation always gives the same.
+ * Puts every call's result right after the calls it was made with: each call answered once, in the
+ * order of the calls, with nothing in between except, if the upstream takes it, the model's text
+ * among its calls. The same conversation always gives the same result.
  */
 export function pairCalls(history: History, context: RepairContext): History {
   const { items } = history;
@@ -21,7 +20,7 @@ export function pairCalls(history: History, context: RepairContext): History {
   const draft = new Draft(history, context.notes);
   const answers = answersIn(items, draft);
   const areCallsAhead = callsAhead(items);
-  /** True if a call of the same answer stands on both sides: words behind a result begin a new answer. */
+  /** True if calls of the same answer are on both sides: text after a result begins a new answer. */
   const isAmongCalls = (place: number): boolean => {
     const before = items[place - 1];
     return areMixed && before !== undefined && isOfModelTurn(before) && areCallsAhead(place);

@@ -43,7 +43,7 @@ export class Draft {
     else this.add(item, place);
   }
 
-  /** Adds an item at the end; `place` is that of the item in whose stead it stands. */
+  /** Adds an item at the end; `place` is the place of the item that it replaces. */
   add(item: Item<UpstreamName>, place: number): void {
     this.#copied().push(item);
     this.#origins.push(this.#originOf(place));

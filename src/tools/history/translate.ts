@@ -51,7 +51,7 @@ class Translator {
   readonly #kinds = new Map<string, string>();
   /** Calls by the ids of their items: some results name those. */
   readonly #named = new Map<string, string>();
-  /** The fields that reasoning carries for the calls behind it. */
+  /** The fields that reasoning carries for the calls after it. */
   readonly #carried = new Map<string, Extra>();
   /** The ids of items that reasoning carries whole. */
   readonly #sealed: ReadonlySet<unknown>;

@@ -281,8 +281,8 @@ const toolSearch: StandIn = {
 };
 
 /**
- * Web searches run at the provider. If a profile asks for a stand-in all the
- * same, the client has to search, so it gets a plain function call.
+ * Web searches run at the provider. If a profile still asks for a stand-in, the client has to
+ * search, so it gets a plain function call.
  */
 const webSearch = standIn(
   "Searches the web and gives back titles, addresses and excerpts.",
@@ -379,9 +379,9 @@ function isToolList(text: string): boolean {
 }
 
 /**
- * Every known kind of tool. A namespace is not a kind: it only groups tools.
- * Kinds without a stand-in run only at a provider; models that were trained for
- * computer use are part of theirs, so a function in its place would do nothing.
+ * Every known kind of tool. A namespace is not a kind: it only groups tools. Kinds without a
+ * stand-in run only at a provider. A function cannot replace computer use, which only models that
+ * were trained for it can use.
  */
 const kinds: readonly Kind[] = [
   { kind: "function" },

@@ -297,7 +297,7 @@ function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared
     offer: {
       ...offer,
       form: offer.form === undefined ? standIn : nested(standIn, offer.form),
-      // The client gets a call of its own kind, which this schema does not describe.
+      // The client gets a call of the original kind, which this schema does not describe.
       original: undefined,
       restoredAs: standIn.restoredAs,
       decisions: [
@@ -309,7 +309,7 @@ function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared
   };
 }
 
-/** The form of a stand-in whose own arguments are rewritten too. */
+/** The form of a stand-in whose arguments are also rewritten for the upstream's schema. */
 const nested = (outer: Form, inner: Form): Form => ({
   encode: (input) => inner.encode(outer.encode(input)),
   decoder() {
