@@ -206,30 +206,21 @@ export type OnLeftOut = (
   chars?: number,
 ) => void;
 
-/** The first form of an output item of an unknown kind. `item` counts them from 0. */
-export type ItemStart = {
-  readonly type: "item-start";
+/** An event of an output item of an unknown kind. `item` counts such items from 0. */
+type ItemEvent<Type extends string> = {
+  readonly type: Type;
   readonly choice: number;
   readonly item: number;
   /** The dialect whose form the item has. */
   readonly dialect: DialectName;
   readonly raw: Fields;
 };
-/** An event of the upstream about such an item. */
-export type ItemNote = {
-  readonly type: "item-note";
-  readonly choice: number;
-  readonly item: number;
-  readonly dialect: DialectName;
-  readonly raw: Fields;
-};
-export type ItemEnd = {
-  readonly type: "item-end";
-  readonly choice: number;
-  readonly item: number;
-  readonly dialect: DialectName;
-  readonly raw: Fields;
-};
+/** The item in its first form. */
+export type ItemStart = ItemEvent<"item-start">;
+/** An event of the upstream about the item. */
+export type ItemNote = ItemEvent<"item-note">;
+/** The item in its last form. */
+export type ItemEnd = ItemEvent<"item-end">;
 
 /** A token count. It may come anywhere; the last one counts. */
 export type UsageCount = { readonly type: "usage"; readonly usage: Usage };
