@@ -20,31 +20,36 @@ export type Flow = {
  */
 export type Source<T> = (sink: Sink<T>) => Flow;
 
-/** A source of a finished list of events. */
+/** A source of a finished list of events. `resume` emits the next ones at once. */
 export function sourceOf<T>(events: Iterable<T>): Source<T> {
   return (sink) => {
     const rest = events[Symbol.iterator]();
-    let paused = false;
-    let over = false;
-    const go = (): void => {
+    let isPaused = false;
+    let isOver = false;
+    let isRunning = false;
+    const run = (): void => {
+      if (isRunning) return;
+      isRunning = true;
       for (;;) {
-        if (paused || over) return;
+        if (isPaused || isOver) break;
         const step = rest.next();
         if (step.done !== true) sink.each(step.value);
-        if (!over) sink.flush();
-        if (step.done !== true || over) continue;
-        over = true;
+        if (!isOver) sink.flush();
+        if (step.done !== true || isOver) continue;
+        isOver = true;
         sink.end();
       }
+      isRunning = false;
     };
-    queueMicrotask(go);
+    queueMicrotask(run);
     return {
-      pause: () => void (paused = true),
+      pause: () => void (isPaused = true),
       resume() {
-        if (paused) queueMicrotask(go);
-        paused = false;
+        if (!isPaused) return;
+        isPaused = false;
+        run();
       },
-      stop: () => void (over = true),
+      stop: () => void (isOver = true),
     };
   };
 }
