@@ -85,14 +85,11 @@ export type PageQuery = {
 };
 
 export type ListQuery = PageQuery & {
-  /** How the ids begin: at least as many characters as `KIND_LENGTH`. */
+  /** How the ids begin: at least 4 characters. */
   readonly prefix: string;
   /** The list ends with the one that reaches this. */
   readonly maxBytes: number;
 };
-
-/** Ids of different kinds of lists differ in so many first characters, which the index of lists holds. */
-export const KIND_LENGTH = 4;
 
 /** Quotas by the minute, counted for all processes together. */
 export type SharedLimits = {

@@ -1,3 +1,5 @@
+/** A log that lives as long as the process, in maps that are bounded. */
+
 import type { Clock } from "../turn/clock.ts";
 import { groupOf } from "../turn/item-ids.ts";
 import type { SharedText } from "../turn/shared-text.ts";
@@ -6,7 +8,6 @@ import { utf8Length } from "../turn/utf8-length.ts";
 import { MemoryLeases } from "./leases.ts";
 import {
   itemsTexts,
-  KIND_LENGTH,
   listKey,
   PLANS_SHARE,
   type EntryHead,
@@ -28,7 +29,6 @@ import {
   type StoredTurn,
   type Weigh,
 } from "./log.ts";
-import { InOrder, Shelf } from "./memory-shelf.ts";
 import { usageSums, type UsageRow } from "./usage-sums.ts";
 
 const DAY_MS = 86_400_000;
@@ -37,7 +37,7 @@ const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * 
 const LISTS_SHARE = 1 / 6;
 /** What an entry or an item takes beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
-/** How often in the time that entries are kept the expired ones are looked for. */
+/** The number of sweeps for expired entries in the time that an entry is kept. */
 const SWEEPS = 32;
 
 type Kept = {
@@ -53,38 +53,28 @@ type Kept = {
   readonly shared: SharedText | undefined;
   readonly input: readonly StoredItem[];
   readonly notes: readonly StoredItem[];
-  /** Its place among all, by when it was made. */
+  /** Its place among all entries in the order in which they were made. */
   readonly order: number;
   json: string;
   items: readonly StoredItem[];
-  /** The JSON of its items in UTF-8, once that was asked for. */
-  itemBytes: number | undefined;
   bytes: number;
-  /** When it was last written to. */
+  /** Time of the last write to it. */
   at: number;
-  /** The response that it continues. */
-  parent: Kept | undefined;
-  /** It was dropped, or a later response has its id. An entry that continues it must not keep what it continues itself. */
-  isGone: boolean;
 };
 
-/** What one tenant has, by id. */
+/** The entries of one tenant, by id. */
 type Holding = {
+  /** Lists are in the order in which they were made. */
   readonly byId: Readonly<Record<Kind, Map<string, Kept>>>;
   /** By the id of an item, or by its group. */
   readonly items: Map<string, Kept>;
   readonly notes: Map<string, Kept>;
   readonly byOwner: Map<string, Set<Kept>>;
-  /** Lists by how their ids begin, in the order in which they were made. */
-  readonly lists: Map<string, InOrder<Kept>>;
 };
 
 type New = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
 
-/**
- * A log that lives as long as the process, in maps that are bounded. A write is
- * over when its call returns. Ages go by the clock of the process, which is never set.
- */
+/** A write is over when its call returns. Ages go by the clock of the process, which is never set. */
 export class MemoryLog implements Log {
   readonly leases: MemoryLeases;
   readonly #secrets = new Map<string, string>();
@@ -92,7 +82,7 @@ export class MemoryLog implements Log {
   readonly #maxAgeMs: number;
   readonly #tenants = new Map<Tenant, Holding>();
   readonly #usage = usageSums();
-  readonly #shelves: Readonly<Record<Kept["kind"], Shelf<Kept>>>;
+  readonly #shelves: Readonly<Record<Kept["kind"], Shelf>>;
   #made = 0;
   #sweptAt: number;
 
@@ -101,9 +91,9 @@ export class MemoryLog implements Log {
     this.#maxAgeMs = maxAgeMs;
     this.#sweptAt = clock.now();
     this.leases = new MemoryLeases(clock);
-    const answers = new Shelf<Kept>(maxBytes * (1 - PLANS_SHARE - LISTS_SHARE));
-    const list = new Shelf<Kept>(maxBytes * LISTS_SHARE);
-    const plan = new Shelf<Kept>(maxBytes * PLANS_SHARE);
+    const answers = new Shelf(maxBytes * (1 - PLANS_SHARE - LISTS_SHARE));
+    const list = new Shelf(maxBytes * LISTS_SHARE);
+    const plan = new Shelf(maxBytes * PLANS_SHARE);
     this.#shelves = { response: answers, rest: answers, list, plan };
   }
 
@@ -128,7 +118,7 @@ export class MemoryLog implements Log {
     }
     if (turn.list !== undefined && id !== undefined)
       this.#put({ ...turn.list, tenant, kind: "list", id, owner: id });
-    if (list !== undefined) this.#change(list, { items: conversation?.items ?? none });
+    if (list !== undefined && conversation !== undefined) this.#addItems(list, conversation.items);
     return undefined;
   }
 
@@ -163,9 +153,9 @@ export class MemoryLog implements Log {
     const last = chain.at(-1);
     if (last === undefined) return { type: "missing", id: key.id };
     let bytes = 0;
-    for (const one of chain) bytes += itemBytes(one);
+    for (const { json } of allItems(chain)) bytes += utf8Length(json);
     if (bytes > maxBytes) return { type: "too-large" };
-    const gap = this.#gapIn(chain);
+    const gap = chain[0]?.previous;
     if (gap !== undefined) return { type: "missing", id: gap };
     weigh(bytes + (key.kind === "response" ? last.json.length : 0));
     return { type: "found", texts: itemsTexts(allItems(chain)), bytes, last: headOf(last) };
@@ -173,10 +163,10 @@ export class MemoryLog implements Log {
 
   async page(key: Key, query: PageQuery, weigh: Weigh): Promise<FoundPage> {
     const chain = this.#chainOf(key);
-    if (chain.length === 0 || this.#gapIn(chain) !== undefined) return { type: "missing" };
     const last = chain.at(-1);
+    if (last === undefined || chain[0]?.previous !== undefined) return { type: "missing" };
     const all = [...allItems(chain)];
-    if (last?.kind === "response") all.length -= last.items.length;
+    if (last.kind === "response") all.length -= last.items.length;
     return pageOf(all, query, weigh);
   }
 
@@ -186,32 +176,28 @@ export class MemoryLog implements Log {
     return found?.json;
   }
 
-  async findItems({ tenant, ids, maxBytes }: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const kept = this.#tenants.get(tenant)?.items;
-    const of = (id: string): Kept | undefined => kept?.get(id) ?? kept?.get(groupOf(id) ?? id);
-    return this.#found(ids, maxBytes, weigh, of, ({ input, items }) => [...input, ...items]);
+  async findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    const kept = this.#tenants.get(query.tenant)?.items;
+    const entryOf = (id: string): Kept | undefined => kept?.get(id) ?? kept?.get(groupOf(id) ?? id);
+    return this.#found(query, weigh, entryOf, (one) => [...allItems([one])]);
   }
 
-  async findNotes({ tenant, ids, maxBytes }: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const kept = this.#tenants.get(tenant)?.notes;
-    return this.#found(
-      ids,
-      maxBytes,
-      weigh,
-      (id) => kept?.get(id),
-      ({ notes }) => notes,
-    );
+  async findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    const kept = this.#tenants.get(query.tenant)?.notes;
+    const entryOf = (id: string): Kept | undefined => kept?.get(id);
+    return this.#found(query, weigh, entryOf, ({ notes }) => notes);
   }
 
   async lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
     const { prefix, order, after, limit, maxBytes } = query;
     const last = after === undefined ? undefined : this.#find(listKey(tenant, after));
     if (after !== undefined && last === undefined) return { type: "missing" };
-    const all = this.#tenants.get(tenant)?.lists.get(prefix.slice(0, KIND_LENGTH));
+    const all = [...(this.#tenants.get(tenant)?.byId.list.values() ?? [])];
+    if (order === "desc") all.reverse();
     const list: EntryHead[] = [];
     let bytes = 0;
     let isWhole = true;
-    for (const kept of all?.walk(order, last?.order) ?? []) {
+    for (const kept of all.slice(last === undefined ? 0 : all.indexOf(last) + 1)) {
       if (kept.id?.startsWith(prefix) !== true || !this.#isKept(kept)) continue;
       isWhole = list.length < limit && bytes < maxBytes;
       if (!isWhole) break;
@@ -223,15 +209,11 @@ export class MemoryLog implements Log {
   }
 
   async setHead(key: Key, json: string): Promise<boolean> {
-    const kept = this.#find(key);
-    if (kept !== undefined) this.#change(kept, { json });
-    return kept !== undefined;
+    return this.#change(this.#find(key), (kept) => void (kept.json = json));
   }
 
   async extend(key: Key, items: readonly StoredItem[]): Promise<boolean> {
-    const kept = this.#find(key);
-    if (kept !== undefined) this.#change(kept, { items });
-    return kept !== undefined;
+    return this.#addItems(this.#find(key), items);
   }
 
   async drop({ tenant, kind, id }: Key): Promise<boolean> {
@@ -245,11 +227,9 @@ export class MemoryLog implements Log {
 
   async dropItem(key: Key, id: string): Promise<boolean> {
     const kept = this.#find(key);
-    const items = kept?.items.filter((one) => one.id !== id) ?? none;
-    if (kept === undefined || items.length === kept.items.length) return false;
-    kept.items = items;
-    this.#change(kept, {});
-    return true;
+    const items = kept?.items.filter((one) => one.id !== id);
+    if (items === undefined || items.length === kept?.items.length) return false;
+    return this.#change(kept, (one) => void (one.items = items));
   }
 
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
@@ -269,31 +249,28 @@ export class MemoryLog implements Log {
     return kept !== undefined && this.#isKept(kept) ? kept : undefined;
   }
 
-  #isKept({ isGone, at }: Kept): boolean {
-    return !isGone && this.#clock.now() - at <= this.#maxAgeMs;
+  #isKept({ at }: Kept): boolean {
+    return this.#clock.now() - at <= this.#maxAgeMs;
   }
 
-  /** An entry with all that it continues, oldest first. */
+  /**
+   * An entry with all that it continues, oldest first. It has a gap if the oldest continues another.
+   * A response with the id of the parent that was made after the child is not its parent.
+   */
   #chainOf(key: Key): readonly Kept[] {
     const chain: Kept[] = [];
-    for (
-      let next = this.#find(key);
-      next !== undefined && (chain.length === 0 || this.#isKept(next));
-      next = next.parent
-    )
+    let next = this.#find(key);
+    while (next !== undefined) {
       chain.push(next);
+      const { previous: id, tenant, order } = next;
+      const parent = id === undefined ? undefined : this.#find({ tenant, kind: "response", id });
+      next = parent !== undefined && parent.order < order ? parent : undefined;
+    }
     return chain.toReversed();
   }
 
-  /** The id of the response that the oldest of a chain continues, where that is gone. */
-  #gapIn([first]: readonly Kept[]): string | undefined {
-    const isThere = first?.parent !== undefined && this.#isKept(first.parent);
-    return isThere ? undefined : first?.previous;
-  }
-
   #found(
-    ids: readonly string[],
-    maxBytes: number,
+    { ids, maxBytes }: ItemsQuery,
     weigh: Weigh,
     entryOf: (id: string) => Kept | undefined,
     itemsOf: (kept: Kept) => readonly StoredItem[],
@@ -303,7 +280,7 @@ export class MemoryLog implements Log {
     let bytes = 0;
     for (const id of new Set(ids)) {
       const kept = entryOf(id);
-      if (kept === undefined || this.#clock.now() - kept.at > this.#maxAgeMs) continue;
+      if (kept === undefined || !this.#isKept(kept)) continue;
       const all = known.get(kept) ?? new Map(itemsOf(kept).map((one) => [one.id, one]));
       known.set(kept, all);
       const item = all.get(id);
@@ -317,27 +294,24 @@ export class MemoryLog implements Log {
   }
 
   #put(entry: New): void {
-    const { tenant, kind, id, owner, previous } = entry;
+    const { tenant, kind, id, owner } = entry;
+    const { json = "", input = none, items = none, notes = none } = entry;
     const made: Kept = {
       tenant,
       kind,
       id,
       owner,
       plan: entry.plan,
-      previous,
+      previous: entry.previous,
       origin: entry.origin,
       shared: entry.shared,
-      json: entry.json ?? "",
-      input: entry.input ?? none,
-      items: entry.items ?? none,
-      notes: entry.notes ?? none,
-      itemBytes: undefined,
+      json,
+      input,
+      items,
+      notes,
       bytes: 0,
       at: this.#clock.now(),
       order: this.#made++,
-      parent:
-        previous === undefined ? undefined : this.#find({ tenant, kind: "response", id: previous }),
-      isGone: false,
     };
     this.#dropExpired(made.at);
     made.bytes = weightOf(made);
@@ -350,70 +324,54 @@ export class MemoryLog implements Log {
   /** Makes an entry found. */
   #name(made: Kept): void {
     const { tenant, kind, id, owner, input, items, notes } = made;
-    const held = this.#tenants.get(tenant) ?? newHolding();
-    this.#tenants.set(tenant, held);
+    // A list or plan with the same id is gone; a response is still found by its items.
+    const replaced =
+      kind === "rest" || id === undefined
+        ? undefined
+        : this.#tenants.get(tenant)?.byId[kind].get(id);
+    if (replaced !== undefined && kind !== "response") this.#remove(replaced);
+    let held = this.#tenants.get(tenant);
+    if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
     if (owner !== undefined) {
       const owned = held.byOwner.get(owner);
       if (owned === undefined) held.byOwner.set(owner, new Set([made]));
       else owned.add(made);
     }
     for (const note of notes) held.notes.set(note.id, made);
-    if (kind !== "list") {
-      let last: string | undefined;
-      // One key for all items of a group, which mostly are all of them.
-      for (const { id: item, group = item } of input) {
-        if (group !== last) held.items.set(group, made);
-        last = group;
-      }
-      for (const item of items) held.items.set(item.id, made);
-    }
-    if (kind === "rest" || id === undefined) return;
-    const replaced = held.byId[kind].get(id);
-    if (kind === "response" && replaced !== undefined) forget(replaced);
-    else if (replaced !== undefined) this.#remove(replaced);
-    this.#tenants.set(tenant, held);
-    held.byId[kind].set(id, made);
-    if (kind !== "list") return;
-    const start = id.slice(0, KIND_LENGTH);
-    const lists = held.lists.get(start) ?? new InOrder<Kept>();
-    held.lists.set(start, lists);
-    lists.add(made);
+    if (kind !== "list") for (const name of itemNames(input, items)) held.items.set(name, made);
+    if (kind !== "rest" && id !== undefined) held.byId[kind].set(id, made);
   }
 
-  /** Adds items to a list, or replaces its head. */
-  #change(
-    kept: Kept,
-    { items, json }: { readonly items?: readonly StoredItem[]; readonly json?: string },
-  ): void {
+  #addItems(kept: Kept | undefined, items: readonly StoredItem[]): boolean {
+    return this.#change(kept, (one) => void (one.items = [...one.items, ...items]));
+  }
+
+  #change(kept: Kept | undefined, edit: (kept: Kept) => void): boolean {
+    if (kept === undefined) return false;
     const shelf = this.#shelves[kept.kind];
     shelf.remove(kept);
-    if (items !== undefined) kept.items = [...kept.items, ...items];
-    if (json !== undefined) kept.json = json;
-    kept.itemBytes = undefined;
+    edit(kept);
     kept.bytes = weightOf(kept);
     kept.at = this.#clock.now();
     if (!shelf.add(kept)) this.#remove(kept);
     for (const heavy of shelf.excess()) this.#remove(heavy);
+    return true;
   }
 
   #remove(kept: Kept): void {
-    const { tenant, kind, id, owner = "" } = kept;
-    forget(kept);
+    const { tenant, kind, id, owner = "", input, items, notes } = kept;
     this.#shelves[kind].remove(kept);
     const held = this.#tenants.get(tenant);
     if (held === undefined) return;
     const unname = (names: Map<string, Kept>, name: string): void => {
       if (names.get(name) === kept) names.delete(name);
     };
-    for (const { id: item, group = item } of kept.input) unname(held.items, group);
-    for (const item of kept.items) unname(held.items, item.id);
-    for (const note of kept.notes) unname(held.notes, note.id);
+    for (const name of itemNames(input, items)) unname(held.items, name);
+    for (const note of notes) unname(held.notes, note.id);
     if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
     const owned = held.byOwner.get(owner);
     owned?.delete(kept);
     if (owned?.size === 0) held.byOwner.delete(owner);
-    const start = id?.slice(0, KIND_LENGTH) ?? "";
-    if (kind === "list" && held.lists.get(start)?.dropOne() === 0) held.lists.delete(start);
     if (held.byOwner.size === 0) this.#tenants.delete(tenant);
   }
 
@@ -432,13 +390,7 @@ const newHolding = (): Holding => ({
   items: new Map(),
   notes: new Map(),
   byOwner: new Map(),
-  lists: new Map(),
 });
-
-function forget(kept: Kept): void {
-  kept.isGone = true;
-  kept.parent = undefined;
-}
 
 const headOf = ({ id = "", previous, json, origin }: Kept): EntryHead => ({
   id,
@@ -454,12 +406,27 @@ function* allItems(chain: readonly Kept[]): Generator<StoredItem> {
   }
 }
 
-function itemBytes(kept: Kept): number {
-  if (kept.itemBytes !== undefined) return kept.itemBytes;
-  let bytes = 0;
-  for (const { json } of allItems([kept])) bytes += utf8Length(json);
-  kept.itemBytes = bytes;
-  return bytes;
+/** The names that items are found by. All items of a group have one name. */
+function itemNames(input: readonly StoredItem[], items: readonly StoredItem[]): readonly string[] {
+  const names: string[] = [];
+  for (const { id, group = id } of input) if (group !== names.at(-1)) names.push(group);
+  for (const { id } of items) names.push(id);
+  return names;
+}
+
+/** One page of a list that is in memory, oldest first. */
+export function pageOf(
+  list: readonly StoredItem[],
+  { limit, order, after }: PageQuery,
+  weigh: Weigh,
+): FoundPage {
+  const all = order === "asc" ? list : list.toReversed();
+  const from = after === undefined ? 0 : 1 + all.findIndex(({ id }) => id === after);
+  if (from === 0 && after !== undefined) return { type: "unknown-after" };
+  const some = all.slice(from, from + limit);
+  weigh(lengthOf(some));
+  const items = some.map(({ id, json }) => ({ id, json }));
+  return { type: "found", items, isWhole: from + limit >= all.length };
 }
 
 function lengthOf(items: readonly StoredItem[]): number {
@@ -476,17 +443,86 @@ function weightOf({ json, plan, input, items, notes }: Kept): number {
   return bytes;
 }
 
-/** One page of a list that is in memory, oldest first. */
-export function pageOf(
-  list: readonly StoredItem[],
-  { limit, order, after }: PageQuery,
-  weigh: Weigh,
-): FoundPage {
-  const all = order === "asc" ? list : list.toReversed();
-  const from = after === undefined ? 0 : 1 + all.findIndex(({ id }) => id === after);
-  if (from === 0 && after !== undefined) return { type: "unknown-after" };
-  const some = all.slice(from, from + limit);
-  weigh(lengthOf(some));
-  const items = some.map(({ id, json }) => ({ id, json }));
-  return { type: "found", items, isWhole: from + limit >= all.length };
+/**
+ * A shelf that is too full is emptied to this share of its size: a map from whose front
+ * one entry was deleted with every write would pass over the deleted ones with each.
+ */
+const LEFT = 63 / 64;
+
+/** The entries of one tenant on a shelf, the last written at the end. */
+type Share = {
+  bytes: number;
+  readonly entries: Set<Kept>;
+  /** The number of entries with a text, which is counted once. */
+  readonly shared: Map<SharedText, number>;
+};
+
+/**
+ * Entries that may have so many bytes together. The tenant that has most loses its
+ * oldest first, so that no tenant pushes out the entries of another.
+ */
+class Shelf {
+  readonly #maxBytes: number;
+  readonly #shares = new Map<Tenant, Share>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Returns false for an entry that alone is too heavy. */
+  add(kept: Kept): boolean {
+    const { tenant, shared, bytes } = kept;
+    if (bytes + 2 * (shared?.text.length ?? 0) > this.#maxBytes) return false;
+    let share = this.#shares.get(tenant);
+    if (share === undefined) {
+      share = { bytes: 0, entries: new Set(), shared: new Map() };
+      this.#shares.set(tenant, share);
+    }
+    share.entries.add(kept);
+    this.#count(share, kept, 1);
+    return true;
+  }
+
+  remove(kept: Kept): void {
+    const share = this.#shares.get(kept.tenant);
+    if (share?.entries.delete(kept) !== true) return;
+    this.#count(share, kept, -1);
+    if (share.entries.size === 0) this.#shares.delete(kept.tenant);
+  }
+
+  #count(share: Share, { shared, bytes }: Kept, sign: 1 | -1): void {
+    let change = bytes;
+    if (shared !== undefined) {
+      const times = (share.shared.get(shared) ?? 0) + sign;
+      if (times === 0) share.shared.delete(shared);
+      else share.shared.set(shared, times);
+      // It is counted with the first entry that has it, and given back with the last.
+      if (times === (sign === 1 ? 1 : 0)) change += 2 * shared.text.length;
+    }
+    share.bytes += sign * change;
+    this.#bytes += sign * change;
+  }
+
+  /** Entries to be removed, each before the next is asked for. */
+  *excess(): Generator<Kept> {
+    if (this.#bytes <= this.#maxBytes) return;
+    while (this.#bytes > this.#maxBytes * LEFT) {
+      const [heaviest, next] = [...this.#shares.values()].toSorted((a, b) => b.bytes - a.bytes);
+      for (const kept of heaviest?.entries ?? []) {
+        yield kept;
+        const isEnough = this.#bytes <= this.#maxBytes * LEFT;
+        if (isEnough || (heaviest?.bytes ?? 0) < (next?.bytes ?? 0)) break;
+      }
+    }
+  }
+
+  /** Entries that were last written before a moment. */
+  *before(at: number): Generator<Kept> {
+    for (const { entries } of this.#shares.values())
+      for (const kept of entries) {
+        if (kept.at >= at) break;
+        yield kept;
+      }
+  }
 }

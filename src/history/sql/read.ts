@@ -1,9 +1,10 @@
 /** Finds entries and parts with their sizes, and reads them. */
 
 import type { Tenant } from "../../turn/tenant.ts";
-import { KIND_LENGTH, type Key, type ListQuery, type PageQuery } from "../log.ts";
+import type { Key, ListQuery, PageQuery } from "../log.ts";
 import { FIRST_ITEM, FIRST_NOTE, HEAD, kinds, LAST_ITEM } from "../records.ts";
 import { GROUP_MARK, MOST_ITEMS } from "../item-groups.ts";
+import { KIND_LENGTH } from "./schema.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import type { Sql } from "./sql.ts";
 

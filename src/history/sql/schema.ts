@@ -3,6 +3,9 @@ import { usageColumn, usageCounts } from "../usage-sums.ts";
 /** The version of these tables. A database with those of another version is refused. */
 export const VERSION = 20;
 
+/** Ids of different kinds of lists differ in so many first characters. */
+export const KIND_LENGTH = 4;
+
 const key = (seq: string): string => `
 CREATE TABLE patchbay.entries (
   seq ${seq},
@@ -26,7 +29,7 @@ export const schema = (seq: string): readonly string[] => [
   "CREATE INDEX entries_kept_for ON patchbay.entries (tenant, kept_for) WHERE kept_for IS NOT NULL",
   "CREATE INDEX entries_by_shared ON patchbay.entries (tenant, shared) WHERE shared IS NOT NULL",
   "CREATE INDEX entries_by_age ON patchbay.entries (at)",
-  "CREATE INDEX lists_in_order ON patchbay.entries (tenant, substr(id, 1, 4), seq) WHERE kind = 2",
+  `CREATE INDEX lists_in_order ON patchbay.entries (tenant, substr(id, 1, ${KIND_LENGTH}), seq) WHERE kind = 2`,
   // `tenant` is given for items and notes that are found by their ids.
   `CREATE TABLE patchbay.parts (
   entry bigint NOT NULL,
