@@ -1,82 +1,42 @@
-import type { ConversationForm } from "../../dialects/dialect.ts";
 import { listKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isStorableId } from "../../turn/item-ids.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import { leavesIds } from "./origin.ts";
-import { parseItems } from "./parse-items.ts";
-import { behindHistory, recall, withReasoning, type ReadBody, type Recalled } from "./recall.ts";
 import { shownId } from "../http/to-fault.ts";
 import type { GatewayState } from "../state.ts";
-import { utf8Length } from "../../turn/utf8-length.ts";
+import type { Source } from "./load-items.ts";
 
-/** A conversation that a turn has to itself. */
+/** A conversation whose lease a turn has. */
 export type HeldConversation = {
   readonly id: string;
-  /** Who holds its lease. */
+  /** The owner of the lease. */
   readonly owner: string;
-  /** Lets others have it. */
+  /** Releases the lease. */
   readonly release: () => Promise<void>;
 };
 
-/** A lease lasts this long and is renewed at a third of it: one whose owner is gone ends soon. */
+/** A lease lasts this long and is renewed at a third of it, so that it ends soon if its owner is gone. */
 const LEASE_MS = 30_000;
 
-type State = Pick<
-  GatewayState,
-  "store" | "config" | "clock" | "newId" | "upstreams" | "modelRoutes" | "steps"
->;
+type State = Pick<GatewayState, "store" | "clock" | "newId">;
 
 /** Completions are kept beside conversations, under other ids. */
 export const isConversationId = (id: string): boolean => id.startsWith("conv_") && isStorableId(id);
 
-/**
- * Makes the turn of a request that belongs to a conversation: its items come before the request's
- * own. Undefined for other requests.
- */
-export function recallConversation(
-  state: State,
-  request: ReadBody,
-  form: ConversationForm,
-): Promise<Recalled> | undefined {
-  const id = leavesIds(state) ? undefined : form.idIn(request.body);
-  if (id === undefined) return undefined;
+/** The items of a conversation. Throws a Fault if no conversation can have the id. */
+export function conversationOf(tenant: Tenant, id: string): Source {
   if (!isConversationId(id)) throw conversationNotFound(id);
-  return behindConversation(state, { ...request, body: form.without(request.body) }, id);
+  return {
+    key: listKey(tenant, id),
+    path: "conversation",
+    fields: { conversation: { id } },
+    missing: () => conversationNotFound(id),
+    tooLarge: (limit) => tooLarge(id, limit),
+  };
 }
 
-async function behindConversation(state: State, request: ReadBody, id: string): Promise<Recalled> {
-  const { tenant, dialect, text } = request;
-  const limit = state.config.server.body_limit;
-  const conversation = request.readOnly === true ? undefined : await hold(state, tenant, id);
-  try {
-    const room = limit - utf8Length(text);
-    const found = await state.store.load(listKey(tenant, id), Math.max(0, room), request.weigh);
-    if (found.type === "missing") throw conversationNotFound(id);
-    if (found.type === "too-large") throw tooLarge(id, limit);
-    const conversationBytes = found.bytes;
-    const own = await recall(state, { ...request, conversationBytes });
-    const path = "conversation";
-    const items = await parseItems(state, found.texts, path);
-    const { counts } = state.config.server;
-    const fields = { conversation: { id } };
-    const turn = behindHistory(own.turn, dialect, { items, path, fields, counts });
-    const bytes = conversationBytes + (own.bytes ?? 0);
-    const whole = await withReasoning(state, request, {
-      ...own,
-      turn,
-      bytes,
-      referring: undefined,
-    });
-    return { ...whole, conversation };
-  } catch (error) {
-    await conversation?.release();
-    throw error;
-  }
-}
-
-/** Has the conversation to itself until it is released, whichever replica others ask. */
-async function hold(
+/** Takes the lease of a conversation and renews it until it is released. */
+export async function holdConversation(
   { store: { leases }, clock, newId }: State,
   tenant: Tenant,
   id: string,
@@ -106,7 +66,7 @@ async function hold(
   };
 }
 
-/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+/** The text is the same if it is unknown, has expired, was deleted or belongs to another tenant. */
 export const conversationNotFound = (id: string): Fault =>
   new Fault("conversation.not_found", `Conversation with id '${shownId(id)}' not found.`, {
     param: "conversation",

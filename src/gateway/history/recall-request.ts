@@ -6,7 +6,6 @@ import { foldTools, mayFold } from "../fold/fold.ts";
 import type { RequestContext } from "../state.ts";
 import { listsFor, routeFor } from "../run/select.ts";
 import { turnOptions } from "../http/turn-headers.ts";
-import { recallConversation } from "./conversation.ts";
 import { openSeals } from "./open-seals.ts";
 import { type ReadBody, recall, type Recalled } from "./recall.ts";
 
@@ -24,12 +23,8 @@ export function recallRequest(
   const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
   const rest = isLong(text) ? state.steps.resting() : undefined;
-  const begin = (): Recalled | Promise<Recalled> => {
-    const request = { ...asked, tenant, headers, text, weigh: memory.load };
-    const form = asked.dialect.storage?.conversations;
-    const held = form && recallConversation(state, request, form);
-    return held ?? recall(state, request);
-  };
+  const begin = (): Recalled | Promise<Recalled> =>
+    recall(state, { ...asked, tenant, headers, text, weigh: memory.load });
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
   const form = asked.dialect.compaction;

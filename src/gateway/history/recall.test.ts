@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { stillClock } from "../../../test/support/still-clock.ts";
 import { free, item, turn } from "../../../test/support/store-suite.ts";
 import { responses } from "../../dialects/responses/responses.ts";
+import { newId } from "../../host/platform/ids.ts";
 import { MemoryLog } from "../../history/memory-log.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
@@ -17,7 +18,8 @@ import { sealNote } from "./seals.ts";
 const store = new MemoryLog(stillClock());
 const upstreams = new Map<string, Upstream>();
 const steps = new StepQueue(stillClock());
-const state = { store, config: parseConfig({}), upstreams, modelRoutes: new Map(), steps };
+const parts = { store, upstreams, modelRoutes: new Map(), steps, clock: stillClock(), newId };
+const state = { ...parts, config: parseConfig({}) };
 const asked = (body: Fields) => {
   const text = JSON.stringify(body);
   return { tenant: "ann", dialect: responses.door, body, text, weigh: free };

@@ -14,7 +14,7 @@ import {
   type CountLimits,
 } from "../../dialects/shared/request-counts.ts";
 import { noStore } from "../../history/none.ts";
-import { responseKey, type EntryHead, type StoredItem, type Weigh } from "../../history/log.ts";
+import { responseKey, type EntryHead, type Weigh } from "../../history/log.ts";
 import { sealsIn } from "../../tools/plan/reasoning.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
@@ -22,15 +22,15 @@ import { itemPath, placesAfter } from "../../turn/path.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields, Item, Turn } from "../../turn/turn.ts";
 import { haveSeveralTenants } from "../config-problems.ts";
-import { leavesIds, readOrigin } from "./origin.ts";
-import type { HeldConversation } from "./conversation.ts";
-import { parseItems } from "./parse-items.ts";
-import { sealId } from "./seals.ts";
 import { shownId } from "../http/to-fault.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 import type { GatewayState } from "../state.ts";
 import { withThoughts } from "../run/thoughts.ts";
-import { recallThread, type ThreadEntry, type ThreadRequest } from "./thread.ts";
+import { conversationOf, holdConversation, type HeldConversation } from "./conversation.ts";
+import { loadItems, type Source } from "./load-items.ts";
+import { leavesIds, readOrigin } from "./origin.ts";
+import { sealId } from "./seals.ts";
+import { recallThread, type ThreadEntry } from "./thread.ts";
 
 /** A request with all that it refers to. */
 export type Recalled = {
@@ -72,15 +72,16 @@ export type ReadBody = {
   readonly headers?: RequestHeaders | undefined;
   /** The body as it came. */
   readonly text: string;
-  /** Bytes of the conversation that it belongs to. */
-  readonly conversationBytes?: number | undefined;
   /** Nothing is added to its conversation, which others may have meanwhile. */
   readonly readOnly?: true;
   /** Takes room for what is loaded for it. */
   readonly weigh: Weigh;
 };
 
-type State = Pick<GatewayState, "store" | "config" | "upstreams" | "modelRoutes" | "steps">;
+type State = Pick<
+  GatewayState,
+  "store" | "config" | "clock" | "newId" | "upstreams" | "modelRoutes" | "steps"
+>;
 
 /**
  * Makes the turn of a request: puts the items in place of references to them, and the
@@ -91,15 +92,15 @@ type State = Pick<GatewayState, "store" | "config" | "upstreams" | "modelRoutes"
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
   const { dialect, body } = request;
   if (!leavesIds(state)) {
-    const thread = dialect.threads?.askedIn(body);
-    if (dialect.threads !== undefined && thread !== undefined)
-      return inThread(state, request, dialect.threads, thread);
+    const { threads, storage } = dialect;
+    const thread = threads?.askedIn(body);
+    if (threads !== undefined && thread !== undefined)
+      return inThread(state, request, threads, thread);
+    const conversation = storage?.conversations?.idIn(body);
     const ids = dialect.references?.idsIn(body, areShared(state)) ?? none;
-    const previous = dialect.storage?.previousIn(body);
-    if (ids.length > 0 || previous !== undefined)
-      return recallAll(state, request, { ids, previous }).then((one) =>
-        backgroundTurn(state, dialect, one),
-      );
+    const previous = storage?.previousIn(body);
+    if (conversation !== undefined || ids.length > 0 || previous !== undefined)
+      return recallAll(state, request, { ids, previous, conversation });
   }
   const turn = readTurn(request, body);
   const recalled = withReasoning(state, request, { turn, added: { body } });
@@ -111,10 +112,10 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
 
 const none: readonly string[] = [];
 
-/** Whether an upstream would look up ids for one tenant among the items of all. */
+/** True if an upstream would look up ids for one tenant among the items of all. */
 const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
 
-/** A body with items in place of references, and the bytes of those. */
+/** A body with items in place of references, and the bytes of those. `isLess`: some are missing. */
 type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: boolean };
 
 /**
@@ -123,13 +124,28 @@ type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: 
  */
 async function withItems(
   state: State,
-  { tenant, dialect, body, weigh }: ReadBody,
-  { ids, room, limit }: Pick<Asked, "room" | "limit"> & Pick<Referred, "ids">,
+  { tenant, dialect, body, text, weigh }: ReadBody,
+  ids: readonly string[],
 ): Promise<Whole> {
   if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
-  const { found, bytes } = await findItems(state, { tenant, ids, room, limit, weigh });
-  const { missing, ...whole } = dialect.references.resolve(body, found, areShared(state));
-  checkPieces(whole.body, Infinity, state.config.server.counts);
+  const { counts, body_limit: limit } = state.config.server;
+  const found = await state.store.findItems({ tenant, ids, maxBytes: limit }, weigh);
+  if (found.type === "too-large") throw tooLarge(limit);
+  // One item may be referred to any number of times, and each time it is sent.
+  let [bytes, values] = [0, 0];
+  const sizes = new Map<string, { readonly bytes: number; readonly values: number }>();
+  for (const id of ids) {
+    const item = found.items.get(id);
+    if (item === undefined) continue;
+    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: valuesIn(item.json) };
+    sizes.set(id, size);
+    bytes += size.bytes;
+    if (bytes > limit - utf8Length(text)) throw tooLarge(limit);
+    values += size.values;
+    checkCount("values", values, counts, "input");
+  }
+  const { missing, ...whole } = dialect.references.resolve(body, found.items, areShared(state));
+  checkPieces(whole.body, Infinity, counts);
   const vital = missing.find(({ isIdle }) => !isIdle);
   if (vital !== undefined) throw unknownItem(vital.id);
   return { ...whole, bytes, isLess: missing.length > 0 };
@@ -137,12 +153,10 @@ async function withItems(
 
 /** The same for items that are kept for a conversation: all of them must be there. */
 export async function bodyWithItems(state: State, request: ReadBody): Promise<Fields> {
-  const { dialect, body, text } = request;
-  const found = leavesIds(state) ? none : dialect.references?.idsIn(body, areShared(state));
+  const { references } = request.dialect;
+  const found = leavesIds(state) ? none : references?.idsIn(request.body, areShared(state));
   const ids = found ?? none;
-  const limit = state.config.server.body_limit;
-  const room = limit - utf8Length(text);
-  const whole = await withItems(state, request, { ids, room, limit });
+  const whole = await withItems(state, request, ids);
   if (whole.isLess === true) throw unknownItem(ids[0] ?? "");
   return whole.body;
 }
@@ -169,7 +183,7 @@ function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recall
   };
 }
 
-/** Whether the answer to a turn is made while nobody waits for it. */
+/** True if the gateway makes the answer of a turn in the background. */
 export const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
   gatewayFields?.[traits.params.background ?? ""] === true;
 
@@ -183,42 +197,81 @@ function inThread(
   form: ThreadForm,
   asked: AskedThread,
 ): Recalled | Promise<Recalled> {
-  const read = (part: ThreadRequest): Recalled | Promise<Recalled> =>
-    withReasoning(state, request, {
-      turn: readTurn(request, part.body),
-      added: { body: request.body },
-      thread: part.entry,
-      bytes: part.bytes,
-    });
   const part = recallThread(state, { ...request, form }, asked);
+  const read = ({ body, entry, bytes }: Awaited<typeof part>): Recalled | Promise<Recalled> => {
+    const turn = readTurn(request, body);
+    const added = { body: request.body };
+    return withReasoning(state, request, { turn, added, thread: entry, bytes });
+  };
   return part instanceof Promise ? part.then(read) : read(part);
 }
 
-type Referred = { readonly ids: readonly string[]; readonly previous: string | undefined };
+/** Ids in a body: of items, of the answer that it continues, of its conversation. */
+type Referred = {
+  readonly ids: readonly string[];
+  readonly previous: string | undefined;
+  readonly conversation: string | undefined;
+};
 
-/** Both are asked for at once: neither depends on the other. */
-async function recallAll(
+/** Recalls a request that refers to something. A conversation is held until its turn is over. */
+async function recallAll(state: State, request: ReadBody, asked: Referred): Promise<Recalled> {
+  const { conversation: id, previous } = asked;
+  const { tenant, dialect } = request;
+  if (id === undefined) {
+    const source = previous === undefined ? undefined : answersUpTo(tenant, previous);
+    return recallItems(state, request, asked, source);
+  }
+  const source = conversationOf(tenant, id);
+  const body = dialect.storage?.conversations?.without(request.body) ?? request.body;
+  const held = request.readOnly === true ? undefined : await holdConversation(state, tenant, id);
+  try {
+    const recalled = await recallItems(state, { ...request, body }, asked, source);
+    return { ...recalled, conversation: held };
+  } catch (error) {
+    await held?.release();
+    throw error;
+  }
+}
+
+const answersUpTo = (tenant: Tenant, id: string): Source => ({
+  key: responseKey(tenant, id),
+  path: "previous_response_id",
+  fields: { previous_response_id: id },
+  missing: () => unknownResponse(id),
+  tooLarge,
+});
+
+/** Loads the items that a request refers to, and those before them, at once: neither depends on the other. */
+async function recallItems(
   state: State,
   request: ReadBody,
   { ids, previous }: Referred,
+  source: Source | undefined,
 ): Promise<Recalled> {
-  const { tenant, dialect, text, conversationBytes = 0, weigh } = request;
-  const limit = state.config.server.body_limit;
-  const room = limit - utf8Length(text) - conversationBytes;
-  const [whole, chain] = await Promise.all([
-    withItems(state, request, { ids, room, limit }),
-    previous === undefined
-      ? undefined
-      : findChain(state, { tenant, dialect, id: previous, room, limit, weigh }),
+  const { dialect, text } = request;
+  const { body_limit: limit, counts } = state.config.server;
+  const room = limit - utf8Length(text);
+  const [whole, earlier] = await Promise.all([
+    withItems(state, request, ids),
+    source && loadItems(state, request, source, room),
   ]);
-  const used = whole.bytes + (chain?.bytes ?? 0);
-  if (used > room) throw tooLarge(limit);
+  const bytes = whole.bytes + (earlier?.bytes ?? 0);
+  if (bytes > room) throw tooLarge(limit);
   const added: Added = { body: whole.body, previous };
   const read = readTurn(request, whole.body);
-  const own = whole.isLess === true ? withoutThoughts(read) : read;
-  const turn = chain === undefined ? own : continued(state, own, chain, dialect);
-  const referring = ids.length === 0 ? referringTurn(request, chain?.last) : undefined;
-  return withReasoning(state, request, { turn, added, referring, bytes: used });
+  let turn = whole.isLess === true ? withoutThoughts(read) : read;
+  let referring: ReferringTurn | undefined;
+  if (source !== undefined && earlier !== undefined) {
+    const { items, last } = earlier;
+    turn = behindHistory(turn, dialect, { ...source, items, counts });
+    if (previous !== undefined) {
+      if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(previous);
+      turn = { ...turn, params: { ...turn.params, previousResponse: undefined } };
+      if (ids.length === 0) referring = referringTurn(request, last);
+    }
+  }
+  const recalled = await withReasoning(state, request, { turn, added, referring, bytes });
+  return backgroundTurn(state, dialect, recalled);
 }
 
 const withoutThoughts = (turn: Turn): Turn => ({
@@ -234,8 +287,8 @@ const withoutThoughts = (turn: Turn): Turn => ({
 });
 
 /** The request for the upstream that keeps the answer that it continues, if one does. */
-function referringTurn(request: ReadBody, last: EntryHead | undefined): ReferringTurn | undefined {
-  const origin = readOrigin(last?.origin);
+function referringTurn(request: ReadBody, last: EntryHead): ReferringTurn | undefined {
+  const origin = readOrigin(last.origin);
   if (origin === undefined) return undefined;
   const { upstream, id: kept } = origin;
   const turn = readTurn(request, request.body);
@@ -245,20 +298,12 @@ function referringTurn(request: ReadBody, last: EntryHead | undefined): Referrin
   return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
 }
 
-/** A turn with the conversation that it continues. */
-function continued(state: State, own: Turn, { items, last }: Chain, dialect: DoorDialect): Turn {
-  const path = own.traits.params.previousResponse ?? "";
-  const { counts } = state.config.server;
-  const turn = behindHistory(own, dialect, { items, path, fields: { [path]: last.id }, counts });
-  return { ...turn, params: { ...turn.params, previousResponse: undefined } };
-}
-
-/** What was said before a request. */
+/** The items before those of a request. */
 export type History = {
   readonly items: readonly unknown[];
   /** The field of the request that stands for it. */
   readonly path: string;
-  /** What the answer says of it. */
+  /** Fields of the answer that name it. */
   readonly fields: Fields;
   /** How many items both may have together. */
   readonly counts: CountLimits;
@@ -303,62 +348,6 @@ function checkResults(history: readonly Item[], own: Turn): void {
   }
 }
 
-type Asked = {
-  readonly tenant: Tenant;
-  readonly room: number;
-  readonly limit: number;
-  readonly weigh: Weigh;
-};
-type FoundMap = ReadonlyMap<string, StoredItem>;
-type Items = { readonly found: FoundMap; readonly bytes: number };
-
-async function findItems(
-  { store, config }: State,
-  { tenant, ids, room, limit, weigh }: Asked & { readonly ids: readonly string[] },
-): Promise<Items> {
-  const result = await store.findItems({ tenant, ids, maxBytes: limit }, weigh);
-  if (result.type === "too-large") throw tooLarge(limit);
-  // One item may be referred to any number of times, and each time it is sent.
-  let [bytes, values] = [0, 0];
-  const sizes = new Map<string, { readonly bytes: number; readonly values: number }>();
-  for (const id of ids) {
-    const item = result.items.get(id);
-    if (item === undefined) continue;
-    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: valuesIn(item.json) };
-    sizes.set(id, size);
-    bytes += size.bytes;
-    if (bytes > room) throw tooLarge(limit);
-    values += size.values;
-    checkCount("values", values, config.server.counts, "input");
-  }
-  return { found: result.items, bytes };
-}
-
-type Chain = {
-  readonly last: EntryHead;
-  readonly items: readonly unknown[];
-  readonly bytes: number;
-};
-
-async function findChain(
-  state: State,
-  {
-    tenant,
-    dialect,
-    id,
-    room,
-    limit,
-    weigh,
-  }: Asked & Pick<ReadBody, "dialect"> & { readonly id: string },
-): Promise<Chain> {
-  const found = await state.store.load(responseKey(tenant, id), Math.max(0, room), weigh);
-  if (found.type === "too-large") throw tooLarge(limit);
-  if (found.type === "missing") throw unknownResponse(id);
-  const { texts, last, bytes } = found;
-  if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(id);
-  return { last, items: await parseItems(state, texts, "previous_response_id"), bytes };
-}
-
 const tooLarge = (limit: number): Fault =>
   new Fault(
     "request.too_large",
@@ -383,8 +372,8 @@ const unknownResponse = (id: string): Fault =>
 
 const unknownOwner = (): undefined => undefined;
 
-/** Adds what is known of the reasoning in a conversation: what is missing of it, and who sealed it. */
-export function withReasoning(
+/** Adds the reasoning that is missing in a conversation, and the upstreams that sealed it. */
+function withReasoning(
   state: State,
   request: Pick<ReadBody, "tenant" | "weigh">,
   recalled: Omit<Recalled, "sealOwner">,

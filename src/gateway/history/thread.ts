@@ -13,7 +13,7 @@ import { Fault } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { parseItems } from "./parse-items.ts";
+import { loadItems, type Source } from "./load-items.ts";
 import type { GatewayState } from "../state.ts";
 import type { TurnStage } from "../run/turn-stage.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
@@ -74,44 +74,29 @@ async function continueThread(
   { tenant, body, form, text, weigh }: Asking,
   previous: string,
 ): Promise<ThreadRequest> {
-  const limit = state.config.server.body_limit;
+  const { counts, body_limit: limit } = state.config.server;
   const room = limit - utf8Length(text);
-  const found = await state.store.load(responseKey(tenant, previous), Math.max(0, room), weigh);
-  if (found.type === "too-large") throw tooLarge(limit);
-  const root =
-    found.type === "found" ? await rootOf(state, { tenant, weigh }, found.last) : undefined;
-  if (found.type === "found" && root !== undefined) {
-    const bytes = found.bytes + root.bytes;
-    if (bytes > room) throw tooLarge(limit);
-    const path = "thread.previous_message_id";
-    const items = await parseItems(state, found.texts, path, parseExactly);
-    const whole = form.wholeOf(body, { head: root.fields, items });
-    checkPieces(whole, Infinity, state.config.server.counts);
-    return {
-      body: whole,
-      entry: { form, previous, input: form.inputOf(body), head: { type: "thread", root: root.id } },
-      bytes,
-    };
-  }
-  throw unknown(previous);
-}
-
-type Root = { readonly id: string; readonly fields: Fields; readonly bytes: number };
-
-/** The answer that a thread began with; undefined where it is no thread that is continued. */
-async function rootOf(
-  { store }: State,
-  { tenant, weigh }: Pick<Asking, "tenant" | "weigh">,
-  last: EntryHead,
-): Promise<Root | undefined> {
-  const head = headIn(last);
-  const first =
-    head !== undefined && "root" in head
-      ? await store.head(responseKey(tenant, head.root), weigh)
-      : last;
-  const own = headIn(first);
-  if (first === undefined || own === undefined || "root" in own) return undefined;
-  return { id: first.id, fields: own.fields, bytes: utf8Length(first.json) };
+  const source: Source = {
+    key: responseKey(tenant, previous),
+    path: "thread.previous_message_id",
+    fields: {},
+    parse: parseExactly,
+    missing: () => unknown(previous),
+    tooLarge,
+  };
+  const { items, last, bytes } = await loadItems(state, { weigh }, source, room);
+  let root: EntryHead | undefined = last;
+  const own = headIn(last);
+  if (own !== undefined && "root" in own)
+    root = await state.store.head(responseKey(tenant, own.root), weigh);
+  const first = headIn(root);
+  if (root === undefined || first === undefined || "root" in first) throw unknown(previous);
+  const whole = bytes + utf8Length(root.json);
+  if (whole > room) throw tooLarge(limit);
+  const asked = form.wholeOf(body, { head: first.fields, items });
+  checkPieces(asked, Infinity, counts);
+  const head: ThreadHead = { type: "thread", root: root.id };
+  return { body: asked, entry: { form, previous, input: form.inputOf(body), head }, bytes: whole };
 }
 
 function headIn(response: EntryHead | undefined): ThreadHead | undefined {

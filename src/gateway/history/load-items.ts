@@ -1,0 +1,73 @@
+import { checkCount, checkItems, valuesIn } from "../../dialects/shared/request-counts.ts";
+import type { EntryHead, Key, Weigh } from "../../history/log.ts";
+import { append } from "../../turn/append.ts";
+import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { isLong } from "../http/steps.ts";
+import type { GatewayState } from "../state.ts";
+
+/** Stored items that a field of a request stands for. */
+export type Source = {
+  readonly key: Key;
+  readonly path: string;
+  /** Fields of the answer that name it. */
+  readonly fields: Fields;
+  readonly parse?: (text: string) => unknown;
+  missing(): Fault;
+  tooLarge(limit: number): Fault;
+};
+
+export type Loaded = {
+  readonly items: readonly unknown[];
+  readonly last: EntryHead;
+  readonly bytes: number;
+};
+
+/** Loads and parses stored items, which have so many bytes at most. */
+export async function loadItems(
+  state: Pick<GatewayState, "store" | "steps" | "config">,
+  { weigh }: { readonly weigh: Weigh },
+  { key, path, parse, missing, tooLarge }: Source,
+  room: number,
+): Promise<Loaded> {
+  const found = await state.store.load(key, Math.max(0, room), weigh);
+  if (found.type === "too-large") throw tooLarge(state.config.server.body_limit);
+  if (found.type === "missing") throw missing();
+  const { last, bytes, texts } = found;
+  return { items: await parseItems(state, texts, path, parse), last, bytes };
+}
+
+/** Parses items, many of them in steps. They are held to the counts of a request. */
+async function parseItems(
+  { steps, config }: Pick<GatewayState, "steps" | "config">,
+  texts: readonly string[],
+  path: string,
+  parse: (text: string) => unknown = JSON.parse,
+): Promise<readonly unknown[]> {
+  const { counts } = config.server;
+  const items: unknown[] = [];
+  // The items of many requests may come at once, so the first step waits for its turn too.
+  const rest = steps.resting(texts.length > 1 || texts.some(isLong) ? Infinity : 0);
+  let values = 0;
+  for (const text of texts) {
+    await rest();
+    values += valuesIn(text);
+    checkCount("values", values, counts, path);
+    append(items, parsed(text, parse));
+  }
+  checkItems(items, counts, path);
+  await rest();
+  return items;
+}
+
+/** A damaged row may hold anything. */
+function parsed(text: string, parse: (text: string) => unknown): readonly unknown[] {
+  try {
+    return parse(`[${text}]`) as unknown[];
+  } catch {
+    throw new Fault(
+      "store.unusable",
+      "A stored item is damaged: it is not JSON. Delete what it belongs to, and send that again.",
+    );
+  }
+}
