@@ -1,24 +1,31 @@
+import { currentState, unknownTool, violationOf, violationText } from "../../agent/lower.ts";
+import { keyIn, unwrapCall } from "../../agent/loader.ts";
+import { readingText, readSection } from "../../agent/catalog.ts";
+import type { OpenedBy } from "../../agent/session.ts";
 import { noDisclosure, type DisclosureFigures } from "../../observe/happening.ts";
+import { AnswerFold } from "../../stream/fold.ts";
 import type { Emit } from "../../stream/stage.ts";
+import { fullName, identityKey } from "../../tools/names/identity.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
 import { append } from "../../turn/append.ts";
-import type { TurnEvent } from "../../turn/event.ts";
-import type { ClientName } from "../../turn/names.ts";
+import { isCut, type CallStart, type TurnEnd, type TurnEvent } from "../../turn/event.ts";
+import { Fault } from "../../turn/fault.ts";
+import { clientName, type ClientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { HiddenExchange } from "../../turn/seal.ts";
-import type { Turn } from "../../turn/turn.ts";
+import { type HiddenExchange, writeSeal } from "../../turn/seal.ts";
+import type { Call, Item, Turn } from "../../turn/turn.ts";
 import type { Writable } from "../../turn/writable.ts";
 import type { TurnStage } from "../run/turn-stage.ts";
-import { RoundAnswer, type RoundOwner } from "./answer.ts";
 import { callIdWith } from "./call-id.ts";
-import { type Folded, foldTools } from "./fold.ts";
+import { type Folded, type FoldedTool, foldTools } from "./fold.ts";
 import {
   amendPlan,
   askFolded,
   entriesOf,
   entry,
   type FoldedQuestion,
+  openedSection,
   readingOf,
   readingsIn,
   restoreLog,
@@ -27,31 +34,65 @@ import type { DisclosureSettings } from "./settings.ts";
 
 type Event = TurnEvent<ClientName>;
 
-/** The state of one round. */
-type Round = {
+/** A call that is held back until it is whole. */
+type Held = { readonly start: CallStart<ClientName>; readonly answer: Answering; input: string };
+type Answering = (call: Call) => Outcome;
+
+/** The result of a whole call. */
+type Outcome =
+  /** The gateway answers it. `isMiss`: it asked for something that does not exist, or wrongly. */
+  | { readonly exchange: HiddenExchange; readonly isMiss: boolean }
+  /** The client runs it: a folded tool, or in the last round a tool that does not exist. */
+  | { readonly client: FoldedTool["client"]; readonly input: string };
+
+/** The request of one round, and its answer as far as it has come. */
+class Round {
   readonly folded: Folded;
   readonly question: FoldedQuestion;
-  readonly answer: RoundAnswer;
-};
+  /** True if no other round may follow: a wrong call is no longer corrected. */
+  readonly isLast: boolean;
+  readonly said = new AnswerFold<ClientName>();
+  readonly held = new Map<number, Held>();
+  /** Calls that the client sees while they come. */
+  readonly open = new Set<number>();
+  /** Events that wait for the end of those calls. */
+  waiting: Event[] = [];
+  /** The exchanges that the client does not see, by the id of the call. */
+  readonly hidden = new Map<string, HiddenExchange>();
+  /** The number of calls that the client receives. */
+  given = 0;
+  isCut = false;
+
+  constructor(folded: Folded, question: FoldedQuestion, isLast: boolean) {
+    this.folded = folded;
+    this.question = question;
+    this.isLast = isLast;
+  }
+
+  /** True if all calls of the answer were answered by the gateway. */
+  get isHidden(): boolean {
+    return this.hidden.size > 0 && this.given === 0 && !this.isCut;
+  }
+}
 
 /**
- * Folds the tools of one turn and answers what the model asks of the fold, in
- * rounds that the client does not see. If an upstream of the chain takes
- * the tools as they are, the stage changes nothing.
+ * Folds the tools of one turn and answers calls about folded tools, in rounds that the client
+ * does not see. If an upstream of the chain takes the tools as they are, the stage changes nothing.
  */
-export class DisclosureStage implements TurnStage, RoundOwner {
+export class DisclosureStage implements TurnStage {
   readonly figures: Writable<DisclosureFigures> = { ...noDisclosure };
-  readonly seals: boolean;
+  /** True if the client's dialect has a place for seals. */
+  readonly #seals: boolean;
   readonly #settings: DisclosureSettings;
   /** The items of the hidden rounds so far, and the calls that were answered in them. */
-  readonly #said: ReturnType<RoundAnswer["items"]>[number][] = [];
+  readonly #said: (Item | HiddenExchange)[] = [];
   /** Openings that no call id carries yet. */
   #uncarried: string[] = [];
   #readings = 0;
   #round: Round | undefined;
 
   constructor(turn: Turn, settings: DisclosureSettings) {
-    this.seals = turn.traits.sealsReasoning;
+    this.#seals = turn.traits.sealsReasoning;
     this.#settings = settings;
   }
 
@@ -73,8 +114,7 @@ export class DisclosureStage implements TurnStage, RoundOwner {
     figures.sections = folded.catalog.nodes.length;
     figures.eagerBytes += folded.eagerBytes;
     figures.sentBytes += question.sentBytes;
-    const answer = new RoundAnswer(folded, question, this, isLast);
-    this.#round = { folded, question, answer };
+    this.#round = new Round(folded, question, isLast);
     return question.turn;
   }
 
@@ -85,23 +125,91 @@ export class DisclosureStage implements TurnStage, RoundOwner {
   }
 
   each(event: Event, emit: Emit<Event>): void {
-    if (this.#round === undefined) emit(event);
-    else this.#round.answer.each(event, emit);
+    const round = this.#round;
+    if (round === undefined) return emit(event);
+    round.said.each(event);
+    switch (event.type) {
+      case "call-start":
+        return this.#start(round, event, emit);
+      case "call-delta": {
+        const held = round.held.get(event.call);
+        if (held === undefined) return emit(event);
+        held.input += event.text;
+        return;
+      }
+      case "call-end": {
+        const held = round.held.get(event.call);
+        // A call that was cut off is neither answered nor passed on.
+        if (held !== undefined) return event.complete ? this.#settle(round, held, emit) : undefined;
+        emit(event);
+        round.open.delete(event.call);
+        return release(round, emit);
+      }
+      case "turn-end":
+        return endAnswer(round, event, emit);
+      default:
+        emit(event);
+    }
   }
 
   end(emit: Emit<Event>): void {
-    this.#round?.answer.end(emit);
+    if (this.#round === undefined) return;
+    this.#round.open.clear();
+    release(this.#round, emit);
   }
 
   continues(): boolean {
-    const answer = this.#round?.answer;
-    if (answer?.continues !== true) return false;
-    append(this.#said, answer.items());
+    const round = this.#round;
+    if (round === undefined || !round.isHidden || round.isLast) return false;
+    for (const item of round.said.items(0)) {
+      const one = item.type === "call" ? round.hidden.get(item.id) : item;
+      if (one !== undefined) this.#said.push(one);
+    }
     this.figures.hiddenRounds++;
     return true;
   }
 
-  answered(exchange: HiddenExchange, isMiss: boolean): HiddenExchange {
+  #start(round: Round, event: CallStart<ClientName>, emit: Emit<Event>): void {
+    const tool = event.kind === "function" ? declaredTool(round, event.name) : undefined;
+    const answer = answering(round, event, tool);
+    if (answer !== undefined) {
+      round.held.set(event.call, { start: event, answer, input: "" });
+      return;
+    }
+    round.given++;
+    round.open.add(event.call);
+    const id = this.#idFor(round, event.id);
+    const { namespace: _, ...rest } = event;
+    if (tool !== undefined) emit({ ...rest, ...tool.client, id });
+    else emit(id === event.id ? event : { ...event, id });
+  }
+
+  #settle(round: Round, { start, answer, input }: Held, emit: Emit<Event>): void {
+    const { choice, call, type: _, ...rest } = start;
+    const outcome = answer({ ...rest, type: "call", input });
+    if ("exchange" in outcome) {
+      const hidden = this.#answered(round, outcome);
+      round.hidden.set(start.id, hidden);
+      if (!this.#seals) return;
+      round.waiting.push(
+        { type: "reasoning-start", choice },
+        { type: "reasoning-end", choice, encrypted: writeSeal({ from: "", hidden }) },
+      );
+    } else {
+      round.given++;
+      const { namespace: __, itemId: ___, ...bare } = start;
+      const id = this.#idFor(round, start.id);
+      round.waiting.push(
+        { ...bare, ...outcome.client, kind: "function", id },
+        { type: "call-delta", choice, call, text: outcome.input },
+        { type: "call-end", choice, call, complete: true },
+      );
+    }
+    release(round, emit);
+  }
+
+  /** Counts an exchange. Returns it in the form in which the next request has it. */
+  #answered({ folded }: Round, { exchange, isMiss }: Extract<Outcome, { isMiss: boolean }>) {
     const { figures } = this;
     const { opens, loaded } = exchange;
     if (isMiss) figures.misses++;
@@ -110,8 +218,7 @@ export class DisclosureStage implements TurnStage, RoundOwner {
       figures.dynamic++;
       figures.injected += loaded.length;
     }
-    const folded = this.#round?.folded;
-    if (this.seals || folded === undefined) return exchange;
+    if (this.#seals) return exchange;
     // A client without a place for seals gives back call ids alone: the rest must follow from them.
     append(this.#uncarried, opens);
     const [path] = opens;
@@ -119,11 +226,136 @@ export class DisclosureStage implements TurnStage, RoundOwner {
     return again ?? exchange;
   }
 
-  idFor(id: string): string {
-    const folded = this.#round?.folded;
-    if (this.#uncarried.length === 0 || folded === undefined) return id;
+  /** The id that the client receives for a call. */
+  #idFor({ folded }: Round, id: string): string {
+    if (this.#uncarried.length === 0) return id;
     const carrying = callIdWith(this.#uncarried, folded.catalog, id);
     this.#uncarried = [];
     return carrying ?? id;
   }
 }
+
+/** Emits what waits. Blocks do not begin within a call that is still coming. */
+function release(round: Round, emit: Emit<Event>): void {
+  if (round.open.size > 0) return;
+  const ready = round.waiting;
+  round.waiting = [];
+  for (const event of ready) emit(event);
+}
+
+/** Ends the answer. If the model asks for another round in the last one, its answer is incomplete. */
+function endAnswer(round: Round, event: TurnEnd, emit: Emit<Event>): void {
+  round.isCut = isCut(event.stop);
+  if (round.isHidden && round.isLast) {
+    const hasSpoken = round.said.items(0).some(({ type }) => type === "message");
+    if (!hasSpoken) return emit({ type: "turn-fail", fault: roundsUsedUp() });
+    return emit({ ...event, stop: "length" });
+  }
+  emit(event.stop === "calls" && round.given === 0 ? { ...event, stop: "end" } : event);
+}
+
+/** The folded tool with a name, if the round declares it: its calls are passed on as they come. */
+function declaredTool({ folded, question }: Round, name: string): FoldedTool | undefined {
+  const isLoaded = folded.strategy === "native" || question.list.declared.has(name);
+  return isLoaded ? folded.tools.get(name) : undefined;
+}
+
+/** The folded tool that a model means by a name. */
+const namedTool = ({ tools, aliases }: Folded, name: string): FoldedTool | undefined =>
+  tools.get(name) ?? aliases.get(name) ?? undefined;
+
+/** The function that answers a whole call; undefined if the client sees the call while it comes. */
+function answering(
+  round: Round,
+  event: CallStart<ClientName>,
+  declared: FoldedTool | undefined,
+): Answering | undefined {
+  const { names, strategy, forbidden, direct } = round.folded;
+  const { kind, name, namespace } = event;
+  const isFunction = kind === "function";
+  if (
+    isFunction ? name === clientName(names.read) : kind === "tool_search" && strategy === "native"
+  )
+    return (call) => readIn(round, call);
+  if (!isFunction) return undefined;
+  if (name === clientName(names.call) && strategy === "wrap")
+    return (call) => unwrapIn(round, call);
+  if (forbidden.has(identityKey(event)))
+    return (call) => miss(call, { tool: name }, unknownIn(round, fullName(call)));
+  const isDirect = direct.some((tool) =>
+    tool.type === "namespace"
+      ? tool.name === namespace && tool.tools.some((member) => member.name === name)
+      : namespace === undefined && tool.name === name,
+  );
+  const tool = declared !== undefined || isDirect ? undefined : namedTool(round.folded, name);
+  return (
+    tool && ((call) => checked(round, { call, tool, input: call.input, of: { tool: tool.name } }))
+  );
+}
+
+/** Answers a call of the tool that reads sections. */
+function readIn(round: Round, call: Call): Outcome {
+  const { folded, question } = round;
+  const { catalog, names } = folded;
+  const key = keyIn(call.input);
+  if (key === undefined)
+    return miss(call, "read", `\`${names.read}\` takes {"key": the key of a section}.`);
+  const reading = readSection(catalog, key, currentState(question.disclosure), names.read);
+  if (reading.type === "unknown") {
+    // The key may be a tool: the answer names the section that has it.
+    const tool = namedTool(folded, key.trim());
+    const hint = tool && `\`${tool.name}\` is a tool of the section "${tool.section}". Read that.`;
+    return miss(call, "read", hint ?? reading.message);
+  }
+  const opens = reading.type === "opened" ? reading.opens : [];
+  openSections(round, opens, "model");
+  const loaded = reading.tools.map(({ name }) => name);
+  const text = readingText(reading);
+  const { id, input } = call;
+  return { exchange: { id, of: "read", input, text, opens, loaded }, isMiss: false };
+}
+
+/** Answers a call of the tool through which others are called. */
+function unwrapIn(round: Round, call: Call): Outcome {
+  const inner = unwrapCall(call.input, round.folded.names);
+  if (!inner.ok) return miss(call, "call", inner.message);
+  const { name, input } = inner;
+  const tool = namedTool(round.folded, name);
+  if (tool !== undefined) return checked(round, { call, tool, input, of: "call" });
+  if (round.isLast) return { client: { name: clientName(name) }, input };
+  return miss(call, "call", unknownIn(round, name));
+}
+
+type Checking = {
+  readonly call: Call;
+  readonly tool: FoldedTool;
+  readonly input: string;
+  readonly of: HiddenExchange["of"];
+};
+
+/** Checks the arguments of a call. In the last round the client does that itself. */
+function checked(round: Round, { call, tool, input, of }: Checking): Outcome {
+  const defined = round.isLast ? undefined : round.folded.catalog.tools.get(tool.name);
+  const problem = defined && violationOf(defined, input);
+  if (problem !== undefined && defined !== undefined)
+    return miss(call, of, violationText(defined, problem));
+  openSections(round, [tool.section], "call");
+  return { client: tool.client, input: input.trim() === "" ? "{}" : input };
+}
+
+const miss = ({ id, input }: Call, of: HiddenExchange["of"], text: string): Outcome => ({
+  exchange: { id, of, input, text, opens: [], loaded: [] },
+  isMiss: true,
+});
+
+const unknownIn = ({ folded }: Round, name: string): string =>
+  unknownTool(name, [...folded.tools.keys()]);
+
+const openSections = ({ question }: Round, paths: readonly string[], by: OpenedBy): void =>
+  question.session.dispatch(...paths.map((path) => openedSection(path, by)));
+
+const roundsUsedUp = (): Fault =>
+  new Fault(
+    "disclosure.rounds",
+    "The model asked about folded tools as often as it may, and gave no answer. Raise `tools.disclosure.rounds`, or declare fewer tools.",
+  );
