@@ -29,7 +29,7 @@ import {
   type StoredTurn,
   type Weigh,
 } from "./log.ts";
-import { usageSums, type UsageRow } from "./usage-sums.ts";
+import { UsageSums, type UsageRow } from "./usage-sums.ts";
 
 const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
@@ -81,7 +81,7 @@ export class MemoryLog implements Log {
   readonly #clock: Pick<Clock, "now">;
   readonly #maxAgeMs: number;
   readonly #tenants = new Map<Tenant, Holding>();
-  readonly #usage = usageSums();
+  readonly #usage = new UsageSums();
   readonly #shelves: Readonly<Record<Kept["kind"], Shelf>>;
   #made = 0;
   #sweptAt: number;

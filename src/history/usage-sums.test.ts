@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { UsageEntry } from "./log.ts";
-import { HOUR_MS, usageSums, type UsageSums } from "./usage-sums.ts";
+import { HOUR_MS, UsageSums } from "./usage-sums.ts";
 
 const entry = (over: Partial<UsageEntry> = {}): UsageEntry => ({
   model: "gpt",
@@ -15,7 +15,7 @@ const models = (sums: UsageSums, tenant = "ann") =>
 
 describe("usage in memory", () => {
   it("adds up what turns used", () => {
-    const sums = usageSums();
+    const sums = new UsageSums();
     sums.add("ann", 5, entry());
     sums.add("ann", 5, entry({ failed: true, usage: undefined, calls: 0 }));
     sums.add("ann", 5, entry({ truncated: true }));
@@ -42,13 +42,13 @@ describe("usage in memory", () => {
   });
 
   it("tells nobody what another used", () => {
-    const sums = usageSums();
+    const sums = new UsageSums();
     sums.add("ann", 5, entry());
     expect(models(sums, "bob")).toEqual([]);
   });
 
   it("reads the hours asked for, the oldest first, in whatever order they came", () => {
-    const sums = usageSums();
+    const sums = new UsageSums();
     for (const hour of [3, 1, 2, 0, 2]) sums.add("ann", hour * HOUR_MS + 7, entry());
     const rows = sums.read("ann", HOUR_MS, 3 * HOUR_MS);
     expect(rows.map(({ hour, sum }) => [hour / HOUR_MS, sum.requests])).toEqual([
@@ -58,7 +58,7 @@ describe("usage in memory", () => {
   });
 
   it("keeps so many models, and the rest under one name", () => {
-    const sums = usageSums({ hours: 10, models: 2 });
+    const sums = new UsageSums({ hours: 10, models: 2 });
     for (const model of ["a", "b", "c", "d", "a"]) sums.add("ann", 5, entry({ model }));
     expect(models(sums)).toEqual([
       ["a", 2],
@@ -68,7 +68,7 @@ describe("usage in memory", () => {
   });
 
   it("forgets the oldest hours", () => {
-    const sums = usageSums({ hours: 2 });
+    const sums = new UsageSums({ hours: 2 });
     for (const hour of [0, 1, 2]) sums.add("ann", hour * HOUR_MS, entry({ model: `${hour}` }));
     expect(models(sums)).toEqual([
       ["1", 1],
@@ -77,7 +77,7 @@ describe("usage in memory", () => {
   });
 
   it("drops the oldest hours where many tenants have many models", () => {
-    const sums = usageSums({ rows: 3 });
+    const sums = new UsageSums({ rows: 3 });
     for (const hour of [0, 1, 2])
       for (const tenant of ["ann", "bob"])
         sums.add(tenant, hour * HOUR_MS, entry({ model: `${hour}` }));

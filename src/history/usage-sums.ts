@@ -1,129 +1,106 @@
 import type { Tenant } from "../turn/tenant.ts";
 import type { UsageEntry } from "./log.ts";
 
-/** What turns came to, added up. */
-export type UsageSum = {
-  readonly requests: number;
-  readonly failures: number;
-  /** Turns whose upstream did not count all that was used: the rest is estimated. */
-  readonly uncounted: number;
-  readonly input: number;
-  readonly output: number;
-  readonly total: number;
-  readonly cached: number;
-  readonly cacheWrite: number;
-  readonly reasoning: number;
-  readonly calls: number;
-  /** Turns whose calls were cut short. */
-  readonly truncated: number;
-  /** In billionths of the currency: whole numbers, like all other sums. */
-  readonly cost: number;
-};
+/** The counts of a sum, in the order of their columns in databases. All are whole numbers. */
+export const usageCounts = [
+  "requests",
+  "failures",
+  // Turns whose upstream did not count all that was used: the rest is estimated.
+  "uncounted",
+  "input",
+  "output",
+  "total",
+  "cached",
+  "cacheWrite",
+  "reasoning",
+  "calls",
+  // Turns whose calls were cut short.
+  "truncated",
+  // In billionths of the currency.
+  "cost",
+] as const;
+
+/** Sums over turns. */
+export type UsageSum = Readonly<Record<(typeof usageCounts)[number], number>>;
+type Sum = { -readonly [K in keyof UsageSum]: number };
 
 export const COST_UNITS = 1e9;
 
 /** The turns of one tenant with one model in one hour. */
 export type UsageRow = {
-  /** When the hour began, in milliseconds since the epoch. */
+  /** The start of the hour, in milliseconds since the epoch. */
   readonly hour: number;
   readonly model: string;
   readonly sum: UsageSum;
 };
 
-/** What turns used, by the hour. */
-export type UsageSums = {
-  /** `at`: milliseconds since the epoch. */
-  add(tenant: Tenant, at: number, entry: UsageEntry): void;
-  /** A tenant's rows of the hours from `start` until before `end`, oldest first. */
-  read(tenant: Tenant, start: number, end: number): readonly UsageRow[];
-};
-
 export const HOUR_MS = 3_600_000;
 
-/** Under this name goes what is beyond the bound of names. */
+/** The name of all models beyond the bound. */
 export const OTHER = "other";
 
 export const HOURS_KEPT = 24 * 35;
-/** How many models a tenant may have in an hour. */
+/** The most models of a tenant in an hour. */
 export const MODELS_KEPT = 100;
-/** In all, at about 300 bytes each: many tenants with many models keep fewer hours. */
+/** The most rows, at about 300 bytes each: many tenants with many models keep fewer hours. */
 const ROWS_KEPT = 100_000;
 
-type Sum = { -readonly [K in keyof UsageSum]: number };
-type Hour = { readonly began: number; readonly tenants: Map<Tenant, Map<string, Sum>> };
+type Tenants = Map<Tenant, Map<string, Sum>>;
 
 type Bounds = { readonly hours?: number; readonly models?: number; readonly rows?: number };
 
-/** Sums in memory, for so many hours, models in each, and rows in all: until a restart. */
-export function usageSums(bounds: Bounds = {}): UsageSums {
-  const { hours: hoursKept = HOURS_KEPT, models: modelsKept = MODELS_KEPT } = bounds;
-  const { rows: rowsKept = ROWS_KEPT } = bounds;
-  /** Oldest first. */
-  const hours: Hour[] = [];
+/** Sums in memory by the hour, until a restart. */
+export class UsageSums {
+  readonly #hours = new Map<number, Tenants>();
+  readonly #bounds: Required<Bounds>;
 
-  function hourOf(began: number): Hour {
-    // Turns come nearly in the order of time, so it is the last one or close to it.
-    const before = hours.findLastIndex((hour) => hour.began <= began);
-    const known = hours[before];
-    if (known?.began === began) return known;
-    const hour: Hour = { began, tenants: new Map() };
-    hours.splice(before + 1, 0, hour);
-    while (hours.length > 1 && (hours.length > hoursKept || countRows(hours) > rowsKept))
-      hours.shift();
-    return hour;
+  constructor({ hours = HOURS_KEPT, models = MODELS_KEPT, rows = ROWS_KEPT }: Bounds = {}) {
+    this.#bounds = { hours, models, rows };
   }
 
-  function sumFor(tenant: Tenant, at: number, model: string): Sum {
-    const began = at - (at % HOUR_MS);
-    const last = hours.at(-1);
-    const { tenants } = last?.began === began ? last : hourOf(began);
+  /** `at`: milliseconds since the epoch. */
+  add(tenant: Tenant, at: number, entry: UsageEntry): void {
+    const hour = hourBegan(at);
+    const tenants = this.#hours.get(hour) ?? this.#begin(hour);
     let models = tenants.get(tenant);
     if (models === undefined) tenants.set(tenant, (models = new Map()));
-    const name = models.has(model) || models.size < modelsKept ? model : OTHER;
-    let sum = models.get(name);
-    if (sum === undefined) models.set(name, (sum = { ...noUsage }));
-    return sum;
+    const isFull = !models.has(entry.model) && models.size >= this.#bounds.models;
+    const model = isFull ? OTHER : entry.model;
+    let sum = models.get(model);
+    if (sum === undefined) models.set(model, (sum = { ...noUsage }));
+    addTurn(sum, entry);
   }
 
-  return {
-    add(tenant, at, entry) {
-      addTurn(sumFor(tenant, at, entry.model), entry);
-    },
-    read: (tenant, start, end) =>
-      hours
-        .filter(({ began }) => began >= start && began < end)
-        .flatMap(({ began, tenants }) =>
-          [...(tenants.get(tenant) ?? [])].map(([model, sum]) => ({
-            hour: began,
-            model,
-            sum: { ...sum },
-          })),
-        ),
-  };
-}
+  /** A tenant's rows of the hours from `start` until before `end`, oldest first. */
+  read(tenant: Tenant, start: number, end: number): readonly UsageRow[] {
+    return [...this.#hours]
+      .filter(([hour]) => hour >= start && hour < end)
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([hour, tenants]) =>
+        Array.from(tenants.get(tenant) ?? [], ([model, sum]) => ({ hour, model, sum: { ...sum } })),
+      );
+  }
 
-function countRows(hours: readonly Hour[]): number {
-  let rows = 0;
-  for (const { tenants } of hours) for (const models of tenants.values()) rows += models.size;
-  return rows;
+  #begin(hour: number): Tenants {
+    const tenants: Tenants = new Map();
+    this.#hours.set(hour, tenants);
+    const { hours, rows } = this.#bounds;
+    while (this.#hours.size > 1 && (this.#hours.size > hours || this.#countRows() > rows))
+      this.#hours.delete(Math.min(...this.#hours.keys()));
+    return tenants;
+  }
+
+  #countRows(): number {
+    let rows = 0;
+    for (const tenants of this.#hours.values())
+      for (const models of tenants.values()) rows += models.size;
+    return rows;
+  }
 }
 
 export const hourBegan = (at: number): number => at - (at % HOUR_MS);
 
-const noUsage: UsageSum = {
-  requests: 0,
-  failures: 0,
-  uncounted: 0,
-  input: 0,
-  output: 0,
-  total: 0,
-  cached: 0,
-  cacheWrite: 0,
-  reasoning: 0,
-  calls: 0,
-  truncated: 0,
-  cost: 0,
-};
+const noUsage = Object.fromEntries(usageCounts.map((count) => [count, 0])) as UsageSum;
 
 function addTurn(sum: Sum, { usage, cost = 0, failed, calls, truncated }: UsageEntry): void {
   sum.requests++;
@@ -141,54 +118,34 @@ function addTurn(sum: Sum, { usage, cost = 0, failed, calls, truncated }: UsageE
   sum.reasoning += usage.reasoning ?? 0;
 }
 
-/** The counts of a sum, in the order in which databases have their columns. */
-export const usageCounts = [
-  "requests",
-  "failures",
-  "uncounted",
-  "input",
-  "output",
-  "total",
-  "cached",
-  "cacheWrite",
-  "reasoning",
-  "calls",
-  "truncated",
-  "cost",
-] as const satisfies readonly (keyof UsageSum)[];
-
-/** The name of a count in databases, which do not tell capitals from small letters. */
-export const usageColumn = (count: (typeof usageCounts)[number]): string =>
+/** The name of a count in databases, which ignore the case of letters. */
+export const usageColumn = (count: keyof UsageSum): string =>
   count.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 type TenantRow = UsageRow & { readonly tenant: Tenant };
 
-/** What a batch of turns adds, a row for each tenant, hour and model, always in the same order. */
-export function batchUsage(
-  batch: readonly {
-    readonly tenant: Tenant;
-    readonly at: number;
-    readonly usage: UsageEntry | undefined;
-  }[],
-): readonly TenantRow[] {
-  const rows = new Map<string, { readonly row: TenantRow; readonly sum: Sum }>();
+type UsedTurn = {
+  readonly tenant: Tenant;
+  readonly at: number;
+  readonly usage: UsageEntry | undefined;
+};
+
+/** The rows that a batch of turns adds to, one for each tenant, hour and model, always in the same order. */
+export function batchUsage(batch: readonly UsedTurn[]): readonly TenantRow[] {
+  const rows = new Map<string, TenantRow & { readonly sum: Sum }>();
   for (const { tenant, at, usage } of batch) {
     if (usage === undefined) continue;
     const hour = hourBegan(at);
     const key = `${tenant}\n${hour}\n${usage.model}`;
-    let entry = rows.get(key);
-    if (entry === undefined) {
-      const sum: Sum = { ...noUsage };
-      entry = { sum, row: { tenant, hour, model: usage.model, sum } };
-      rows.set(key, entry);
-    }
-    addTurn(entry.sum, usage);
+    const row = rows.get(key) ?? { tenant, hour, model: usage.model, sum: { ...noUsage } };
+    rows.set(key, row);
+    addTurn(row.sum, usage);
   }
   // Two processes that lock rows in different orders would wait for each other.
-  return [...rows.keys()].toSorted().flatMap((key) => rows.get(key)?.row ?? []);
+  return [...rows.keys()].toSorted().flatMap((key) => rows.get(key) ?? []);
 }
 
-/** Several sums in one. */
+/** Adds several sums. */
 export function addUp(sums: Iterable<UsageSum>): UsageSum {
   const whole: Sum = { ...noUsage };
   for (const sum of sums) for (const count of usageCounts) whole[count] += sum[count];

@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { readUsageQuery, usageBody } from "../../src/gateway/http/usage-report.ts";
 import { usageEntry } from "../../src/gateway/run/record.ts";
 import { logLevels } from "../../src/host/config/log-level.ts";
-import { usageSums } from "../../src/history/usage-sums.ts";
+import { UsageSums } from "../../src/history/usage-sums.ts";
 import { figuresOf } from "../../src/observe/figures.ts";
 import type { ChildNotice, Happening } from "../../src/observe/happening.ts";
 import { eventLines, usageLine } from "../../src/observe/lines.ts";
@@ -128,7 +128,7 @@ describe("what operators read", () => {
   });
 
   it("has every count of /v1/usage", () => {
-    const store = usageSums();
+    const store = new UsageSums();
     store.add("", turn.at, usageEntry(turn, config));
     const query = readUsageQuery("group=day", turn.at);
     const body = usageBody(store.read("", query.start, query.end), query);

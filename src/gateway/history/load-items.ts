@@ -13,8 +13,8 @@ export type Source = {
   /** Fields of the answer that name it. */
   readonly fields: Fields;
   readonly parse?: (text: string) => unknown;
-  missing(): Fault;
-  tooLarge(limit: number): Fault;
+  readonly missing: () => Fault;
+  readonly tooLarge: (limit: number) => Fault;
 };
 
 export type Loaded = {

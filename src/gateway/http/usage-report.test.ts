@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { turnDone } from "../../../test/support/turn-done.ts";
-import { usageSums } from "../../history/usage-sums.ts";
+import { UsageSums } from "../../history/usage-sums.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { parseConfig } from "../config.ts";
 import { usageEntry } from "../run/record.ts";
@@ -52,7 +52,7 @@ describe("a query for usage", () => {
 
 describe("usage", () => {
   it("is summed by bucket and by model", () => {
-    const store = usageSums();
+    const store = new UsageSums();
     const turns = [
       turnDone({ at: at("2026-03-04T23:59:00Z") }),
       turnDone({ at: at("2026-03-05T00:00:00Z"), model: "whatever", upstream: "demo/whatever" }),
@@ -92,7 +92,7 @@ describe("usage", () => {
   });
 
   it("can be of one model alone", () => {
-    const store = usageSums();
+    const store = new UsageSums();
     store.add("", now, usageEntry(turnDone({ at: now }), config));
     store.add("", now, usageEntry(turnDone({ at: now, model: "other" }), config));
     const query = readUsageQuery("model=gpt", now);
