@@ -25,32 +25,30 @@ export type QueueOptions = {
   readonly onState: (fault: Fault | undefined) => void;
 };
 
-/** So many that are waited for are written at once: more would save little, and clients wait. */
+/** So many turns that clients wait for are written at once: more would save little. */
 const ENOUGH_TURNS = 8;
 const BATCH_TURNS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** What may wait while the database is away. */
+/** The most bytes that wait while the database is away. */
 const QUEUE_BYTES = 32 * 1024 * 1024;
-/** What a queued turn takes beside its texts: its record, its promises and who waits for them. */
+/** What a queued turn takes beside its texts: its record and its promises. */
 const ENTRY_BYTES = 8 * 1024;
-
-/** How many times as far apart writes are that nobody waits for. */
-const LEISURELY = 5;
+/** Writes that no client waits for are so many times further apart. */
+const SLOWER = 5;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
-/** How long a stop waits for the last write. */
+/** A stop waits so long for the last write. */
 const CLOSE_MS = 5000;
 
 /**
- * Turns on their way to a database, in their order, many in one write. What
- * fails because of the database is tried until it is back; what waits meanwhile
- * is bounded.
+ * Turns on their way to a database, in their order, many in one write. A write that
+ * fails because of the database is repeated until it succeeds. The queue is bounded.
  */
 export class WriteQueue {
   readonly #options: QueueOptions;
   #queued: Queued[] = [];
-  /** The batch that failed: written again as it was, for it may have been committed all the same. */
+  /** The batch that failed. It is written again as it was, because it may have been committed. */
   #failed: QueuedBatch | undefined;
   #bytes = 0;
   /** The last write of each tenant that is not over. */
@@ -60,9 +58,9 @@ export class WriteQueue {
   #lastBegan = -Infinity;
   #isWriting = false;
   #isClosed = false;
-  /** Somebody waits for what is queued. */
+  /** A reader waits for the queue. */
   #isUrgent = false;
-  /** How many of those queued may be waited for or asked for soon. */
+  /** The number of queued turns that may be waited for or asked for soon. */
   #pressing = 0;
   #cancelWait: (() => void) | undefined;
 
@@ -70,14 +68,14 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /** Why the database cannot be written just now. */
+  /** The fault of the database while it cannot be written. */
   get fault(): Fault | undefined {
     return this.#fault;
   }
 
   /** Resolves when the turn is committed. */
   add(record: TurnRecord): Promise<void> {
-    const { entries, conversation } = record;
+    const { entries, conversation, tenant } = record;
     const added = (conversation?.items ?? []).reduce((sum, { json }) => sum + json.length, 0);
     const shared = entries.reduce((sum, one) => sum + (one.shared?.text.length ?? 0), 0);
     const bytes = sumOf(entries) + shared + added + ENTRY_BYTES;
@@ -85,31 +83,36 @@ export class WriteQueue {
     if (this.#bytes + bytes > QUEUE_BYTES && this.#bytes > 0)
       return Promise.reject(this.#fault ?? overfull());
     this.#bytes += bytes;
+    if (isPressing(record)) this.#pressing++;
     const saving = new Promise<void>((resolve, reject) => {
       this.#queued.push({ record, bytes, resolve, reject });
     });
-    this.#remember(record.tenant, saving);
-    if (isPressing(record)) this.#press();
+    const over = saving.then(ignore, ignore).then(() => {
+      if (this.#last.get(tenant) === over) this.#last.delete(tenant);
+    });
+    this.#last.set(tenant, over);
     this.#schedule();
     return saving;
   }
 
   /**
-   * Waits until all that a tenant has queued is written or given up: whoever
-   * asks for what it was just given must find it. Throws at once where the
-   * database is known to be away.
+   * Waits until all queued turns of a tenant are written or given up: a client must find
+   * what it was just given. Throws at once while the database is known to be away.
    */
   settled(tenant: Tenant): Promise<unknown> | undefined {
     const last = this.#last.get(tenant);
     if (last === undefined) return undefined;
     if (this.#fault !== undefined) throw this.#fault;
-    this.#wakeNow();
+    this.#isUrgent = true;
+    this.#schedule();
     return last;
   }
 
-  /** Somebody found the database away; what is queued from now on waits as after a failed write. */
+  /** Notes that the database is away: the next write waits as after a failed one. */
   suspend(fault: Fault): void {
-    if (!this.#isWriting) this.#setState(fault);
+    if (this.#isWriting) return;
+    this.#lastBegan = this.#options.clock.now();
+    this.#setState(fault);
   }
 
   /** Writes what is queued, or gives it up when the database is away or slow. */
@@ -117,7 +120,7 @@ export class WriteQueue {
     const { clock } = this.#options;
     this.#isClosed = true;
     this.#fault = undefined;
-    this.#wakeNow();
+    this.#schedule();
     const all = Promise.all(this.#last.values());
     let cancel: (() => void) | undefined;
     const late = new Promise<void>((resolve) => {
@@ -128,59 +131,34 @@ export class WriteQueue {
     this.#giveUp(closed());
   }
 
-  #remember(tenant: Tenant, saving: Promise<void>): void {
-    const over = saving.then(ignore, ignore).then(() => {
-      if (this.#last.get(tenant) === over) this.#last.delete(tenant);
-    });
-    this.#last.set(tenant, over);
-  }
-
-  /** Something is queued that must not wait for long. */
-  #press(): void {
-    this.#pressing++;
-    // What was to wait for longer, or for more.
-    if (this.#pressing !== 1 && this.#pressing !== ENOUGH_TURNS) return;
-    this.#cancelWait?.();
-    this.#cancelWait = undefined;
-  }
-
   #schedule(): void {
-    if (this.#isWriting || this.#cancelWait !== undefined || this.#isEmpty()) return;
+    if (this.#isWriting || (this.#failed === undefined && this.#queued.length === 0)) return;
+    this.#cancelWait?.();
     const { clock } = this.#options;
     const now = clock.now();
-    // A clock that was set back must not hold writes up.
-    const sinceLast = Math.abs(now - this.#lastBegan);
-    const gather = this.#gatherMs();
-    const wait = this.#fault === undefined ? gather - sinceLast : this.#retryMs;
-    if (wait > 0) this.#cancelWait = clock.at(now + wait, () => this.#wake());
-    else this.#wakeSoon();
-  }
-
-  #gatherMs(): number {
-    const { gatherMs } = this.#options;
-    if (this.#pressing >= ENOUGH_TURNS) return 0;
-    return this.#pressing > 0 ? gatherMs : LEISURELY * gatherMs;
-  }
-
-  /** After all that is ready to run has run: turns that end together are written together. */
-  #wakeSoon(): void {
+    // A clock that was set back must not delay writes.
+    const wait = this.#distanceMs() - Math.abs(now - this.#lastBegan);
+    if (wait > 0) {
+      this.#cancelWait = clock.at(now + wait, () => this.#wake());
+      return;
+    }
+    // After all that is ready to run has run: turns that end together are written together.
     const soon = setImmediate(() => this.#wake());
     this.#cancelWait = () => clearImmediate(soon);
   }
 
-  #wakeNow(): void {
-    this.#cancelWait?.();
-    this.#cancelWait = undefined;
-    this.#isUrgent = this.#isWriting;
-    if (!this.#isWriting && !this.#isEmpty()) this.#wakeSoon();
-  }
-
-  #isEmpty(): boolean {
-    return this.#queued.length === 0 && this.#failed === undefined;
+  /** The least time between the beginnings of two writes. */
+  #distanceMs(): number {
+    const { gatherMs } = this.#options;
+    if (this.#isClosed) return 0;
+    if (this.#fault !== undefined) return this.#retryMs;
+    if (this.#isUrgent || this.#pressing >= ENOUGH_TURNS) return 0;
+    return this.#pressing > 0 ? gatherMs : SLOWER * gatherMs;
   }
 
   #wake(): void {
     this.#cancelWait = undefined;
+    this.#isUrgent = false;
     this.#isWriting = true;
     this.#lastBegan = this.#options.clock.now();
     const batch = this.#failed ?? batchOf(this.#queued.splice(0, this.#batchLength()));
@@ -189,7 +167,6 @@ export class WriteQueue {
     void this.#write(batch).then(() => {
       this.#isWriting = false;
       if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
-      else if (this.#isClosed || (this.#isUrgent && this.#fault === undefined)) this.#wakeNow();
       else this.#schedule();
     });
   }
@@ -258,7 +235,7 @@ export class WriteQueue {
   }
 }
 
-/** The client waits for the end of an answer that is stored, and the next request may refer to items and seals. */
+/** A client waits for the end of a stored answer, and the next request may refer to its items and seals. */
 const isPressing = ({ entries, conversation }: TurnRecord): boolean =>
   conversation !== null || entries.some(({ kind }) => kind !== kinds.plan);
 
@@ -266,7 +243,7 @@ const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID()
 
 const ignore = (): void => {};
 
-/** Whether it is the database that fails, and not the turn: it may be well again later. */
+/** True if the database fails, and not the turn: the same write may succeed later. */
 const isOfDatabase = (error: unknown): error is Fault =>
   error instanceof Fault &&
   (["store.unavailable", "store.timeout", "store.full", "store.unusable"] as const).some(
