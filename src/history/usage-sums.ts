@@ -86,7 +86,7 @@ export class UsageSums {
     this.#hours.set(hour, tenants);
     const { hours, rows } = this.#bounds;
     while (this.#hours.size > 1 && (this.#hours.size > hours || this.#countRows() > rows))
-      this.#hours.delete(Math.min(...this.#hours.keys()));
+      this.#hours.delete([...this.#hours.keys()].reduce((a, b) => Math.min(a, b)));
     return tenants;
   }
 
