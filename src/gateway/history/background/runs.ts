@@ -1,11 +1,12 @@
 import type { BackgroundForm } from "../../../dialects/dialect.ts";
 import type { Lease } from "../../../history/leases.ts";
-import type { Log, StoredItem } from "../../../history/log.ts";
+import type { Log } from "../../../history/log.ts";
 import type { Clock, NewId } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import type { Tenant } from "../../../turn/tenant.ts";
 import type { ByteBudget } from "../../http/budget.ts";
-import { BackgroundRun } from "./run.ts";
+import { KEEP_ALIVE, type Reply, type ReplyData } from "../../http/exchange.ts";
+import { Follower } from "./follower.ts";
 
 /** Interval between renewals of a lease, and between writes of events. */
 const TICK_MS = 1000;
@@ -15,27 +16,25 @@ const LEASE_MS = 20_000;
 const LAST_CHANCE_MS = 5000;
 /** Length of the pieces in which events are stored, in characters; a longer event is one piece. */
 const PIECE_LENGTH = 1_000_000;
-
-type NewRun = {
-  readonly tenant: Tenant;
-  readonly form: BackgroundForm;
-  readonly endMarker: string;
-  /** The lease of the answer's id, which all writes of the answer depend on. */
-  readonly lease: Lease;
-};
-
-type Entry = {
-  readonly run: BackgroundRun;
-  readonly lease: Lease;
-  pieces: number;
-  saving: Promise<void> | undefined;
-};
+/** What a frame takes in memory beside its characters, each of which takes up to two bytes. */
+const FRAME_BYTES = 64;
+/** Memory is taken in pieces of this many bytes. */
+const MEMORY_BYTES = 65_536;
 
 type Parts = {
   readonly store: Log;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly memory: Pick<ByteBudget, "enter">;
+};
+
+type NewRun = {
+  readonly tenant: Tenant;
+  readonly form: BackgroundForm;
+  /** The text that ends every stream, after its last event. */
+  readonly endMarker: string;
+  /** The lease of the answer's id, which all writes of the answer depend on. */
+  readonly lease: Lease;
 };
 
 const keyOf = (tenant: Tenant, id: string): string => `${tenant}\n${id}`;
@@ -49,7 +48,7 @@ export const pieceId = (id: string, piece: number): string => `stream:${id}:${pi
  */
 export class BackgroundRuns {
   readonly #parts: Parts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #runs = new Map<string, BackgroundRun>();
   #isTicking = false;
 
   constructor(parts: Parts) {
@@ -58,11 +57,11 @@ export class BackgroundRuns {
 
   /** Number of answers that are being made or have events to store. */
   get size(): number {
-    return this.#entries.size;
+    return this.#runs.size;
   }
 
   find(tenant: Tenant, id: string): BackgroundRun | undefined {
-    return this.#entries.get(keyOf(tenant, id))?.run;
+    return this.#runs.get(keyOf(tenant, id));
   }
 
   /** Takes the lease of an answer; undefined if another process has it. */
@@ -76,20 +75,17 @@ export class BackgroundRuns {
     return this.#parts.store.leases.release({ tenant, ...lease });
   }
 
-  add({ lease, ...options }: NewRun): BackgroundRun {
-    const { tenant } = options;
-    const take = (bytes: number): (() => void) => this.#parts.memory.enter(tenant, bytes);
-    const onEnd = (): void => void this.#finish(entry);
-    const run = new BackgroundRun({ ...options, id: lease.id, take, onEnd });
-    const entry: Entry = { run, lease, pieces: 0, saving: undefined };
-    this.#entries.set(keyOf(tenant, lease.id), entry);
+  add(made: NewRun): BackgroundRun {
+    const key = keyOf(made.tenant, made.lease.id);
+    const run = new BackgroundRun(this.#parts, made, () => void this.#runs.delete(key));
+    this.#runs.set(key, run);
     this.#schedule();
     return run;
   }
 
   /** True while a process makes the answer or stores its last events. */
   async isMade(tenant: Tenant, id: string): Promise<boolean> {
-    return this.#entries.has(keyOf(tenant, id)) || this.#parts.store.leases.isHeld({ tenant, id });
+    return this.#runs.has(keyOf(tenant, id)) || this.#parts.store.leases.isHeld({ tenant, id });
   }
 
   /**
@@ -108,63 +104,166 @@ export class BackgroundRuns {
   }
 
   #schedule(): void {
-    if (this.#isTicking || this.#entries.size === 0) return;
+    if (this.#isTicking || this.#runs.size === 0) return;
     this.#isTicking = true;
     const { clock } = this.#parts;
     const tick = (): void => {
       this.#isTicking = false;
-      for (const entry of this.#entries.values()) void this.#tick(entry);
+      for (const run of this.#runs.values()) void run.tick();
       this.#schedule();
     };
     clock.at(clock.now() + TICK_MS, tick, "background");
   }
+}
 
-  async #tick(entry: Entry): Promise<void> {
-    const { run, lease } = entry;
-    if (run.isOver) return;
+/** An answer that is made in the background. Its events are kept until it is over, for clients that follow it. */
+export class BackgroundRun {
+  readonly #parts: Parts;
+  readonly #made: NewRun;
+  readonly #onGone: () => void;
+  /** By their numbers. */
+  readonly #frames: string[] = [];
+  #followers: Follower[] = [];
+  /** The beginning of a frame that has not ended yet. */
+  #partial = "";
+  #isOver = false;
+  /** The number of the first event that is not stored, and of the piece that it will be in. */
+  #saved = 0;
+  #pieces = 0;
+  #saving: Promise<void> | undefined;
+  /** Bytes of events for which no memory is taken yet. */
+  #untaken = 0;
+  readonly #releases: (() => void)[] = [];
+  #cancel: ((fault: Fault) => void) | undefined;
+  readonly #ended = Promise.withResolvers<void>();
+
+  constructor(parts: Parts, made: NewRun, onGone: () => void) {
+    this.#parts = parts;
+    this.#made = made;
+    this.#onGone = onGone;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Receives the answer in place of a client. */
+  readonly reply: Reply = {
+    head: () => {},
+    write: (data) => this.#write(data),
+    end: (data = "") => {
+      this.#write(data);
+      this.end();
+    },
+    onDrain: () => {},
+    onLeave: () => {},
+  };
+
+  /** Sets the function that cancels the turn. */
+  onCancel(cancel: (fault: Fault) => void): void {
+    this.#cancel = cancel;
+  }
+
+  cancel(fault: Fault): void {
+    if (!this.#isOver) this.#cancel?.(fault);
+  }
+
+  /** Sends a client all events from a number on, and those to come. */
+  follow(reply: Reply, next: number): void {
+    const { endMarker } = this.#made;
+    const follower = new Follower(this.#frames, reply, { next, endMarker });
+    this.#followers = this.#followers.filter((one) => !one.isGone);
+    this.#followers.push(follower);
+    if (this.#isOver) follower.end();
+    else follower.push();
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const follower of this.#followers) follower.end();
+    this.#followers = [];
+    void this.#finish();
+    this.#ended.resolve();
+  }
+
+  /** Renews the lease, and stores new events. */
+  async tick(): Promise<void> {
+    if (this.#isOver) return;
+    const { tenant, lease } = this.#made;
     try {
-      const { leases } = this.#parts.store;
-      const state = await leases.renew({ tenant: run.tenant, ...lease, ms: LEASE_MS });
-      if (state !== "held") run.cancel(state === "asked" ? cancelled() : taken());
-      await this.#saveEvents(entry);
+      const state = await this.#parts.store.leases.renew({ tenant, ...lease, ms: LEASE_MS });
+      if (state !== "held") this.cancel(state === "asked" ? cancelled() : taken());
+      await this.#saveEvents();
     } catch {
       // The store reports by itself that its database is away; the next tick tries again.
     }
   }
 
-  async #finish(entry: Entry): Promise<void> {
-    const { run, lease } = entry;
+  #write(data: ReplyData): boolean {
+    if (data === KEEP_ALIVE) {
+      for (const follower of this.#followers) follower.keepAlive(KEEP_ALIVE);
+      return true;
+    }
+    const pieces = (this.#partial + String(data)).split("\n\n");
+    this.#partial = pieces.pop() ?? "";
+    for (const piece of pieces) {
+      const frame = `${piece}\n\n`;
+      // Comments and the mark of the end have no numbers, and are not sent again.
+      if (this.#made.form.sequenceIn(frame) === undefined) continue;
+      this.#frames.push(frame);
+      this.#untaken += 2 * frame.length + FRAME_BYTES;
+    }
+    if (this.#untaken >= MEMORY_BYTES) this.#takeMemory();
+    for (const follower of this.#followers) follower.push();
+    return true;
+  }
+
+  #takeMemory(): void {
     try {
-      await entry.saving?.catch(() => {});
-      await this.#saveEvents(entry);
-      await this.release(run.tenant, lease);
-    } catch {
-      // Clients that follow it through another gateway receive the end of the answer without these events.
-    } finally {
-      this.#entries.delete(keyOf(run.tenant, run.id));
-      run.release();
+      this.#releases.push(this.#parts.memory.enter(this.#made.tenant, this.#untaken));
+      this.#untaken = 0;
+    } catch (error) {
+      // Not at once: the writer of this event is still at work on the answer.
+      queueMicrotask(() => this.cancel(error as Fault));
     }
   }
 
-  /** Stores the events that are not stored yet, one piece after another. */
-  #saveEvents(entry: Entry): Promise<void> {
-    entry.saving ??= this.#savePieces(entry).finally(() => {
-      entry.saving = undefined;
-    });
-    return entry.saving;
+  async #finish(): Promise<void> {
+    const { tenant, lease } = this.#made;
+    try {
+      await this.#saving?.catch(() => {});
+      await this.#saveEvents();
+      await this.#parts.store.leases.release({ tenant, ...lease });
+    } catch {
+      // Clients that follow it through another gateway receive the end of the answer without these events.
+    } finally {
+      this.#onGone();
+      for (const release of this.#releases.splice(0)) release();
+    }
   }
 
-  async #savePieces(entry: Entry): Promise<void> {
-    const { run, lease } = entry;
+  #saveEvents(): Promise<void> {
+    this.#saving ??= this.#savePieces().finally(() => {
+      this.#saving = undefined;
+    });
+    return this.#saving;
+  }
+
+  /** Stores the events that are not stored yet, one piece after another. */
+  async #savePieces(): Promise<void> {
+    const { tenant, lease } = this.#made;
     const { store, clock } = this.#parts;
-    for (;;) {
-      const { text, end } = run.unsaved(PIECE_LENGTH);
-      if (text === "") return;
-      const item: StoredItem = { id: pieceId(run.id, entry.pieces), json: JSON.stringify(text) };
-      const { tenant, id: answerId } = run;
-      await store.append({ tenant, at: clock.date(), answerId, items: [], notes: [item], lease });
-      entry.pieces++;
-      run.saved(end);
+    const { id: answerId } = lease;
+    while (this.#saved < this.#frames.length) {
+      let end = this.#saved;
+      let text = "";
+      do text += this.#frames[end++] ?? "";
+      while (text.length + (this.#frames[end]?.length ?? Infinity) <= PIECE_LENGTH);
+      const notes = [{ id: pieceId(answerId, this.#pieces), json: JSON.stringify(text) }];
+      await store.append({ tenant, at: clock.date(), answerId, items: [], notes, lease });
+      this.#pieces++;
+      this.#saved = end;
     }
   }
 }
