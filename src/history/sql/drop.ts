@@ -1,5 +1,6 @@
 /** Drops entries: by id, by age and by size. */
 
+import { uptime } from "node:os";
 import type { Tenant } from "../../turn/tenant.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Key } from "../log.ts";
@@ -105,7 +106,7 @@ type Ageing = SweepBounds & { readonly state: Row; readonly now: number };
 
 /** Drops expired rows, unless the clock may have been set. */
 async function dropByAge(
-  { watch, uptimeMs }: Driver,
+  { watch }: Driver,
   sql: Sql,
   { maxAgeMs, maxUsageAgeMs, state: before, now }: Ageing,
 ): Promise<Swept> {
@@ -118,7 +119,7 @@ async function dropByAge(
   const ages = { now, kinds: counts, maxAgeMs };
   const seen = Number(before["seen"]);
   const last = { seen, waited: before["waited"] } as AgeState;
-  const { drops, waits, state } = watch.judge(ages, uptimeMs(), seen === 0 ? undefined : last);
+  const { drops, waits, state } = watch.judge(ages, uptime() * 1000, seen === 0 ? undefined : last);
   let more = false;
   if (drops) {
     await sweepLeases(sql);

@@ -1,4 +1,3 @@
-import { uptime } from "node:os";
 import type { Sql as Client } from "postgres";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -110,7 +109,6 @@ class PostgresConnection {
           ReturnType<typeof run>
         >,
       watch: this.#watch,
-      uptimeMs: () => uptime() * 1000,
     };
   }
 

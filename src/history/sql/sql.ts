@@ -34,6 +34,4 @@ export type Driver = Sql & {
   /** Commits all of it, or undoes it. */
   transaction<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result>;
   readonly watch: AgeWatch;
-  /** Uptime of the machine in milliseconds, including suspension. */
-  readonly uptimeMs: () => number;
 };

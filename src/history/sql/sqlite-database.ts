@@ -20,7 +20,7 @@ type Thread = { readonly worker: Worker; readonly waiting: Map<number, Waiting> 
 
 /** The same file from its source and as it is published. */
 const script = new URL(
-  import.meta.url.endsWith(".ts") ? "./sqlite-thread.ts" : "./sqlite-thread.js",
+  import.meta.url.endsWith(".ts") ? "./sqlite.ts" : "./sqlite.js",
   import.meta.url,
 );
 

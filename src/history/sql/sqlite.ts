@@ -1,27 +1,15 @@
-import { uptime } from "node:os";
+/** A SQLite file in its thread: one call after the other, each with a reply. */
+
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { parentPort, workerData } from "node:worker_threads";
+import { Fault } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
 import type { Swept } from "./drop.ts";
 import { runOn, type OperationName } from "./operations.ts";
 import type { Cell, Driver, Insert, Row, Sql } from "./sql.ts";
+import type { Call, Reply } from "./sqlite-database.ts";
 import { mustReopen, toStoreFault } from "./sqlite-errors.ts";
 import { fileId, openFile } from "./sqlite-file.ts";
-
-/** The machine's clocks, in milliseconds. All processes that have the file open share them. */
-export type HostClock = {
-  /** Time since the epoch; an administrator or NTP may set it. */
-  date(): number;
-  /** Uptime of the machine, including suspension. */
-  uptime(): number;
-  /** Monotonic time. */
-  steady(): number;
-};
-
-const hostClock: HostClock = {
-  date: () => Date.now(),
-  uptime: () => uptime() * 1000,
-  steady: () => Number(process.hrtime.bigint() / 1_000_000n),
-};
 
 /** A statement in the words of SQLite, which locks the whole file in every transaction that writes. */
 const translated = (text: string): string =>
@@ -36,16 +24,15 @@ const translated = (text: string): string =>
 /** A database file as a driver, with statements that are prepared once. */
 class SqliteDriver implements Driver {
   readonly watch: AgeWatch;
-  readonly uptimeMs: () => number;
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(database: DatabaseSync, clock: HostClock, watch: AgeWatch) {
+  constructor(database: DatabaseSync, watch: AgeWatch) {
     this.#database = database;
     this.watch = watch;
-    this.uptimeMs = () => clock.uptime();
-    database.function("now_ms", () => Math.floor(clock.date()));
-    database.function("lease_ms", () => Math.floor(clock.steady()));
+    database.function("now_ms", () => Date.now());
+    // All processes that have the file open share the monotonic clock of the machine.
+    database.function("lease_ms", () => Number(process.hrtime.bigint() / 1_000_000n));
   }
 
   readonly all: Sql["all"] = (text, ...values) => {
@@ -97,66 +84,69 @@ type Open = {
   readonly id: string | undefined;
 };
 
-/** A database file, for one thread. It is opened by the first call, and anew after it was moved away or failed. */
-export class SqliteConnection {
-  readonly #path: string;
-  readonly #clock: HostClock;
-  readonly #watch = new AgeWatch();
-  #open: Open | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+const path = String(workerData);
+const watch = new AgeWatch();
+/** The open file: it is opened by the first call, and anew after it was moved away or failed. */
+let open: Open | undefined;
+let last: Promise<unknown> = Promise.resolve();
 
-  constructor(path: string, clock = hostClock) {
-    this.#path = path;
-    this.#clock = clock;
+// A transaction is over before the next call begins.
+parentPort?.on("message", (call: Call) => {
+  last = last.then(() => reply(call));
+});
+
+async function reply({ id, name, query }: Call): Promise<void> {
+  const send = (answer: Omit<Reply, "id">): void => parentPort?.postMessage({ id, ...answer }, []);
+  try {
+    if (name !== "close") return send({ value: await run(name, query) });
+    close();
+    send({});
+  } catch (error) {
+    const { code, message } =
+      error instanceof Fault ? error : new Fault("gateway.internal", String(error));
+    send({ fault: { code, message } });
   }
+}
 
-  /** One after the other: a transaction is over before the next call begins. */
-  call(name: OperationName, query: unknown): Promise<unknown> {
-    const result = this.#last.then(() => this.#call(name, query));
-    this.#last = result.catch(() => {});
+async function run(name: OperationName, query: unknown): Promise<unknown> {
+  try {
+    // SQLite would write to a file that was moved or deleted, where no process finds it.
+    if (open !== undefined && fileId(path) !== open.id) close();
+    open ??= opened();
+    const result = await runOn(open.driver, name, query);
+    if (isDeletion(name, result)) checkpoint(open);
     return result;
+  } catch (error) {
+    const fault = toStoreFault(error, path);
+    if (mustReopen(fault, error)) close();
+    throw fault;
   }
+}
 
-  async #call(name: OperationName, query: unknown): Promise<unknown> {
-    try {
-      // Under a file that was moved or deleted SQLite would go on writing to what nobody finds.
-      if (this.#open !== undefined && fileId(this.#path) !== this.#open.id) this.close();
-      this.#open ??= opened(this.#path, this.#clock, this.#watch);
-      const result = await runOn(this.#open.driver, name, query);
-      if (isDeletion(name, result)) this.#checkpoint();
-      return result;
-    } catch (error) {
-      const fault = toStoreFault(error, this.#path);
-      if (mustReopen(fault, error)) this.close();
-      throw fault;
-    }
+function opened(): Open {
+  const database = openFile(path);
+  return { database, driver: new SqliteDriver(database, watch), id: fileId(path) };
+}
+
+/** Moves deleted text, which deletion overwrites in the file, out of the log too. */
+function checkpoint({ database }: Open): void {
+  try {
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // The deletion is committed; the next sweep tries again.
   }
+}
 
-  /** Moves deleted text, which deletion overwrites in the file, out of the log too. */
-  #checkpoint(): void {
-    try {
-      this.#open?.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    } catch {
-      // The deletion is committed; the next sweep tries again.
-    }
-  }
-
-  close(): void {
-    const open = this.#open;
-    this.#open = undefined;
-    try {
-      open?.database.close();
-    } catch {
-      // It was damaged or taken away; what is committed is on the disk.
-    }
+function close(): void {
+  const { database } = open ?? {};
+  open = undefined;
+  try {
+    database?.close();
+  } catch {
+    // The file was damaged or taken away; what is committed is on the disk.
   }
 }
 
 const isDeletion = (name: OperationName, result: unknown): boolean =>
   ((name === "drop" || name === "dropItem") && result === true) ||
   (name === "sweep" && !(result as Swept).more);
-
-function opened(path: string, clock: HostClock, watch: AgeWatch): Open {
-  const database = openFile(path);
-  return { database, driver: new SqliteDriver(database, clock, watch), id: fileId(path) };
-}
