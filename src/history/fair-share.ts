@@ -1,11 +1,11 @@
 import type { Tenant } from "../turn/tenant.ts";
 
-/** Of what may be kept, how much is left by a sweep that has to drop something: else each write would ask for one. */
+/** A sweep that drops something leaves this share of what may be kept: else each write would ask for one. */
 const LEFT = 15 / 16;
 
 /**
- * How much each tenant may keep, where all together keep too much: what is too
- * much goes from those that hold most. Tenants that may keep all are not in it.
+ * The bytes that each tenant may keep if all together keep too much: the tenants that
+ * hold most lose the excess. Tenants that lose nothing are not in the result.
  */
 export function fairShares(
   held: ReadonlyMap<Tenant, number>,

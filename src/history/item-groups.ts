@@ -1,4 +1,4 @@
-/** Items whose ids were made together are one row: a request may bring its whole history, a row for each of which would cost more than all else. */
+/** Items whose ids were made together share a row: a row for each item of a whole history would cost more than the rest of the write. */
 
 import { madeId } from "../turn/item-ids.ts";
 import type { StoredItem } from "./log.ts";
@@ -8,17 +8,17 @@ export type Row = Pick<StoredItem, "id" | "json">;
 
 /** Begins the id of a row of several items. */
 export const GROUP_MARK = "~";
-/** JSON as it is written here has no line break, so this stands between two items and nowhere else. */
+/** Separates two items: their JSON has no line break. */
 const BETWEEN = ",\n";
-/** How many items a row has at most: a page of them is read without the others. */
+/** The most items of a row: a page is read without the others. */
 export const MOST_ITEMS = 16;
-/** Characters of JSON. For a longer item, a row of its own costs nothing beside it. */
+/** Characters of JSON. The cost of a separate row does not matter for a longer item. */
 const LONGEST = 4 * 1024;
 
 /**
- * The rows of a turn's items, in their order. Items that follow one another are
- * one row where their numbers in their group say so, the first time; so an item
- * is looked for in one row beside its own.
+ * The rows of a turn's items, in their order. Items that follow one another share a row
+ * if their numbers have the same quotient, and only the first such row is shared; so a
+ * search looks in one row beside the item's own.
  */
 export function joinGroups(items: readonly StoredItem[]): readonly Row[] {
   const rows: Row[] = [];
@@ -40,7 +40,7 @@ export function joinGroups(items: readonly StoredItem[]): readonly Row[] {
   return rows;
 }
 
-/** What the row of an item is found by, where it may be with others in one. */
+/** The id of the row that an item may share; undefined for an item with its own row. */
 const keyOf = (item: StoredItem | undefined): string | undefined =>
   item?.group === undefined || item.json.length > LONGEST ? undefined : rowKey(item.id);
 
@@ -60,7 +60,7 @@ export const rowIds = (ids: readonly string[]): string[] => [
   ...new Set(ids.flatMap((id) => [id, ...groupRowIds(id)])),
 ];
 
-/** The JSON of the item with this id among rows by their ids. What was sent again under the same id is a later row of its own. */
+/** The JSON of the item with this id among rows by their ids. An item that was sent again with the same id is a separate, later row. */
 export function itemIn(rows: ReadonlyMap<string, Row>, id: string): string | undefined {
   const own = rows.get(id);
   if (own !== undefined) return own.json;

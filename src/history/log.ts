@@ -6,9 +6,8 @@ import type { Lease, LeaseStore } from "./leases.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
 /**
- * What the gateway keeps between requests, as entries of tenants. An entry of
- * another tenant is as unknown as one that was never made, has expired or was
- * deleted. How long and how much is kept is set where a log is opened.
+ * Entries of tenants that are kept between requests. An entry of another tenant is
+ * as unknown as one that was never made, has expired or was deleted.
  */
 export type Log = {
   /** Connects, so that a fault of the database shows before it is needed. */
@@ -16,12 +15,11 @@ export type Log = {
   /** The fault of the database, while it is known that it cannot be written. */
   trouble(): Fault | undefined;
   /**
-   * Writes all that a turn leaves behind, whole or not at all. Where an id is
-   * taken the later entry replaces the earlier: some upstreams give every answer
-   * the same one. Undefined: it is written when the call returns.
+   * Writes the entries of a turn, all or none. A later entry replaces an earlier one with its
+   * id: some upstreams give every answer the same id. Undefined: they are written already.
    */
   append(turn: StoredTurn): Promise<void> | undefined;
-  /** Makes a list. Resolves when it is committed. */
+  /** Makes a list; resolves when it is committed. */
   create(list: NewList): Promise<void>;
   /** An entry without its items. */
   head(key: Key, weigh: Weigh): Promise<EntryHead | undefined>;
@@ -31,7 +29,7 @@ export type Log = {
   input(key: Key, weigh: Weigh): Promise<readonly StoredItem[]>;
   /** The items of an entry and of all that it continues; `maxBytes` bounds their JSON in sum. */
   load(key: Key, maxBytes: number, weigh: Weigh): Promise<FoundChain>;
-  /** Some of the items of a list, or of what a response was asked with, the responses before it included. */
+  /** A page of the items of a list, or of all items before the answer of a response. */
   page(key: Key, query: PageQuery, weigh: Weigh): Promise<FoundPage>;
   /** The JSON of one item of a list. */
   item(key: Key, item: string, weigh: Weigh): Promise<string | undefined>;
@@ -52,14 +50,14 @@ export type Log = {
   /** The sums of the hours from `start` until before `end`, oldest first. */
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]>;
   readonly leases: LeaseStore;
-  /** The text that is kept under a name for all replicas and tenants; the first that is given for it stays. */
+  /** The text with a name, for all replicas and tenants; the first that is passed for it stays. */
   secret(name: string, made: string): Promise<string>;
-  /** The quotas that the processes of one database count together; not given where each counts for itself. */
+  /** Quotas that all processes of one database count together; undefined if each counts for itself. */
   readonly limits?: SharedLimits | undefined;
   close(): Promise<void>;
 };
 
-/** What can be asked for by its id: answers, lists (conversations and completions) and the plans of answers. */
+/** Kinds of entries with an id: answers, lists (conversations and completions) and the plans of answers. */
 export type Kind = "response" | "list" | "plan";
 export type Key = { readonly tenant: Tenant; readonly kind: Kind; readonly id: string };
 
@@ -67,7 +65,7 @@ export const responseKey = (tenant: Tenant, id: string): Key => ({ tenant, kind:
 export const listKey = (tenant: Tenant, id: string): Key => ({ tenant, kind: "list", id });
 export const planKey = (tenant: Tenant, id: string): Key => ({ tenant, kind: "plan", id });
 
-/** Is told how many bytes are about to be loaded; throws where there is no room for them. */
+/** Receives the number of bytes that are about to be loaded; throws if there is no room for them. */
 export type Weigh = (bytes: number) => void;
 
 export type ItemsQuery = {
@@ -76,7 +74,7 @@ export type ItemsQuery = {
   readonly maxBytes: number;
 };
 
-/** Which items of a list. A log reads no more of the list than these. */
+/** One page of a list. A log reads no other items. */
 export type PageQuery = {
   readonly limit: number;
   readonly order: "asc" | "desc";
@@ -85,7 +83,7 @@ export type PageQuery = {
 };
 
 export type ListQuery = PageQuery & {
-  /** How the ids begin: at least 4 characters. */
+  /** The first characters of the ids, at least 4. */
   readonly prefix: string;
   /** The list ends with the one that reaches this. */
   readonly maxBytes: number;
@@ -99,22 +97,21 @@ export type SharedLimits = {
 
 export type Spent = {
   readonly tenant: Tenant;
-  /** What is limited: `requests` or `tokens`. */
+  /** `requests` or `tokens`. */
   readonly kind: string;
   readonly perMinute: number;
   readonly amount: number;
 };
 
-/** How much is kept, and how long. */
 export type Retention = {
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 };
 
-/** Shares of what may be kept: the plans of an agent with many tools must not push out its answers. */
+/** The share of plans in what may be kept: those of an agent with many tools must not push out its answers. */
 export const PLANS_SHARE = 1 / 3;
 
-/** What one turn leaves behind. */
+/** The entries of one turn. */
 export type StoredTurn = {
   readonly tenant: Tenant;
   /** End of the turn in milliseconds since the epoch, for the usage sums of its hour. The age of entries goes by the log's clock. */
@@ -123,20 +120,20 @@ export type StoredTurn = {
   readonly answerId?: string | undefined;
   /** The items of the answer, in their order. None where the client wants nothing stored. */
   readonly items: readonly StoredItem[];
-  /** What is found by its id, and deleted with the answer: seals, thoughts, events. They are none of its items. */
+  /** Notes are found by their ids and deleted with the answer: seals, thoughts, events. */
   readonly notes?: readonly StoredItem[] | undefined;
-  /** What makes the answer one that can be retrieved and continued. */
+  /** Set if the answer can be retrieved and continued. */
   readonly response?: ResponseRecord | undefined;
-  /** The answer as a list of its own, under its id. */
+  /** The answer as a list with its id. */
   readonly list?: Omit<NewList, "tenant" | "id"> | undefined;
   readonly plan?: StoredPlan | undefined;
-  /** The items that its conversation takes in, in the same write. */
+  /** The items that are added to its conversation in the same write. */
   readonly conversation?: ConversationEntry | undefined;
   /** The lease that the write depends on: if its owner has lost it, the write fails with `store.superseded`. */
   readonly lease?: Lease | undefined;
-  /** Whether answer and items may not leave the connection that they were asked for on. */
+  /** True if answer and items may not leave the connection of their request. */
   readonly isPrivate?: boolean | undefined;
-  /** None where another write of the same turn counts it. */
+  /** Undefined if another write of the same turn counts it. */
   readonly usage?: UsageEntry | undefined;
 };
 
@@ -155,24 +152,24 @@ export type NewList = {
   readonly items: readonly StoredItem[];
 };
 
-/** An item as its dialect wrote it. As text: it has a weight then, and most are never read again. */
+/** An item in the JSON of its dialect. Most are never read again. */
 export type StoredItem = {
   readonly id: string;
   readonly json: string;
-  /** Where its id was made for it: the group of `itemIds`. Its JSON begins with the id and has no line break. */
+  /** The group of `itemIds` that made its id. Its JSON begins with the id and has no line break. */
   readonly group?: string | undefined;
 };
 
 export type ResponseRecord = {
   /** The id of the response that it continues. */
   readonly previous?: string | undefined;
-  /** What the turn added to the conversation before the answer. */
+  /** The items that came with the request. */
   readonly input: readonly StoredItem[];
-  /** The rest of the response, its status among it, as JSON. */
+  /** The rest of the response as JSON, with its status. */
   readonly json: string;
-  /** What other responses have word for word. Of a chain it is not loaded. */
+  /** Text that other responses share. Chains are loaded without it. */
   readonly shared?: SharedText | undefined;
-  /** Where the answer came from, in words of the gateway; none where that does not matter. */
+  /** The upstream that has the answer too, in a form of the gateway. */
   readonly origin?: string | undefined;
 };
 
@@ -188,12 +185,12 @@ export type StoredEntry = EntryHead & {
   readonly items: readonly StoredItem[];
 };
 
-/** A plan is written out only where it is stored as text or asked for: few are. */
+/** A plan becomes text only if it is stored as text or read. */
 export type StoredPlan = {
   json(): string;
-  /** Where it ends in what many plans have word for word. The whole is `head`, that text and a closing brace. */
+  /** For a plan that ends in text that many plans share: the whole is `head`, that text and a closing brace. */
   parts?(): { readonly head: string; readonly shared: SharedText } | undefined;
-  /** About how much memory it holds on to. */
+  /** Memory that it holds, approximately. */
   readonly bytes: number;
 };
 
@@ -201,12 +198,12 @@ export type StoredPlan = {
 export const planText = ({ json, shared }: StoredEntry): string =>
   shared === undefined ? json : `${json}${shared.text}}`;
 
-/** What a turn adds to the sums of its tenant. */
+/** The counts that a turn adds to the sums of its tenant. */
 export type UsageEntry = {
   readonly model: string;
   readonly failed: boolean;
   readonly usage: Usage | undefined;
-  /** In the currency of the configured prices; none where there is no price. */
+  /** In the currency of the configured prices; undefined without a price. */
   readonly cost?: number | undefined;
   readonly calls: number;
   readonly truncated: boolean;
@@ -214,12 +211,12 @@ export type UsageEntry = {
 
 type TooLarge = { readonly type: "too-large" };
 
-/** Ids that are unknown are not in the map. */
+/** Unknown ids are not in the map. */
 export type FoundItems =
   | { readonly type: "found"; readonly items: ReadonlyMap<string, StoredItem> }
   | TooLarge;
 
-/** A chain with a gap is never given in part: the model would answer to another conversation. */
+/** A chain with a gap is never returned in part: the model would answer another conversation. */
 export type FoundChain =
   | {
       readonly type: "found";
@@ -237,25 +234,25 @@ export type FoundPage =
   | {
       readonly type: "found";
       readonly items: readonly StoredItem[];
-      /** Whether none is behind the last. */
+      /** True if the last item ends the list. */
       readonly isWhole: boolean;
     }
   /** There is no such list. */
   | { readonly type: "missing" }
-  /** There is nothing with the id `after` in it. */
+  /** No item has the id `after`. */
   | { readonly type: "unknown-after" };
 
 export type FoundList =
   | {
       readonly type: "found";
       readonly list: readonly EntryHead[];
-      /** Whether none is behind the last. */
+      /** True if the last item ends the list. */
       readonly isWhole: boolean;
     }
-  /** There is nothing with the id `after`. */
+  /** No list has the id `after`. */
   | { readonly type: "missing" };
 
-/** Characters of a text that is parsed in a moment. */
+/** Characters of a text that is parsed without a noticeable pause. */
 const TEXT = 256 * 1024;
 
 /** The JSON of items, separated by commas, in texts of about that length where no item is longer. */

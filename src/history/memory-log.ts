@@ -35,7 +35,7 @@ const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
 /** The share of lists in what may be kept. */
 const LISTS_SHARE = 1 / 6;
-/** What an entry or an item takes beside its text: objects, table slots, keys. */
+/** Bytes of an entry or an item beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
 /** The number of sweeps for expired entries in the time that an entry is kept. */
 const SWEEPS = 32;
@@ -74,7 +74,7 @@ type Holding = {
 
 type New = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
 
-/** A write is over when its call returns. Ages go by the clock of the process, which is never set. */
+/** Writes end before their call returns. Ages go by the clock of the process, which is never set. */
 export class MemoryLog implements Log {
   readonly leases: MemoryLeases;
   readonly #secrets = new Map<string, string>();
@@ -435,7 +435,7 @@ function lengthOf(items: readonly StoredItem[]): number {
   return length;
 }
 
-/** A character takes up to two bytes. */
+/** A character has up to two bytes. */
 function weightOf({ json, plan, input, items, notes }: Kept): number {
   let bytes = ENTRY_BYTES + 2 * json.length + (plan?.bytes ?? 0);
   for (const list of [input, items, notes])
@@ -458,7 +458,7 @@ type Share = {
 };
 
 /**
- * Entries that may have so many bytes together. The tenant that has most loses its
+ * Entries with a bound of bytes. The tenant that has most loses its
  * oldest first, so that no tenant pushes out the entries of another.
  */
 class Shelf {

@@ -3,7 +3,7 @@ import { openPostgres } from "./sql/postgres.ts";
 import { openSqlite } from "./sql/sqlite-database.ts";
 import { SqlLog, type LogOptions } from "./sql-log.ts";
 
-/** Where a store outside the process is. */
+/** A store outside the process. */
 export type DatabaseConfig =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string };

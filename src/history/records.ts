@@ -37,7 +37,7 @@ export type EntryRecord = {
   readonly keptFor: string | null;
   readonly origin: string | null;
   readonly shared: SharedRecord | null;
-  /** How many rows of items came with the request; of a list, all that it may ever have. */
+  /** The number of rows of items that came with the request; for a list, the most that it can have. */
   readonly inputRows: number;
   /** The JSON of the items, in bytes: the bound of a chain. */
   readonly itemBytes: number;
@@ -69,7 +69,7 @@ export type TurnRecord = {
 export type Batch = { readonly id: string; readonly turns: readonly TurnRecord[] };
 
 const MAX_MODEL_LENGTH = 256;
-/** What a row takes beside its text: keys, index entries. */
+/** Bytes of a row beside its text: keys, index entries. */
 const ROW_BYTES = 128;
 const none: readonly StoredItem[] = [];
 
@@ -100,22 +100,19 @@ export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
 type EntryParts = Pick<EntryRecord, "tenant" | "kind"> &
   Partial<Omit<EntryRecord, "itemBytes" | "parts">> & {
     readonly head?: string | undefined;
-    readonly rows?: readonly Pick<StoredItem, "id" | "json">[];
+    readonly items?: readonly Pick<StoredItem, "id" | "json">[];
     readonly notes?: readonly StoredItem[];
   };
 
-function entryOf({ head = "", rows = none, notes = none, bytes = 0, ...rest }: EntryParts) {
-  const parts: PartRecord[] = [];
-  if (head !== "") parts.push(partOf(HEAD, null, head));
-  append(parts, partsFrom(FIRST_ITEM, rows));
-  const itemBytes = sumOf(parts.slice(head === "" ? 0 : 1));
+function entryOf({ head = "", items = none, notes = none, bytes = 0, ...rest }: EntryParts) {
+  const parts: PartRecord[] = head === "" ? [] : [partOf(HEAD, null, head)];
+  const rows = partsFrom(FIRST_ITEM, items);
+  append(parts, rows);
   append(parts, partsFrom(FIRST_NOTE, notes));
-  const { id = null, parent = null, keptFor = null, origin = null, shared = null } = rest;
-  const { tenant, kind, inputRows = 0 } = rest;
-  checkIds([id, ...parts.map((part) => part.id)]);
-  const weight = Math.max(bytes, sumOf(parts) + ROW_BYTES * parts.length);
-  const links = { id, parent, keptFor, origin, shared };
-  return { tenant, kind, ...links, inputRows, itemBytes, bytes: weight, parts };
+  checkIds([rest.id, ...parts.map((part) => part.id)]);
+  const links = { id: null, parent: null, keptFor: null, origin: null, shared: null };
+  const weight = Math.max(bytes, weightOf(parts));
+  return { ...links, inputRows: 0, ...rest, itemBytes: sumOf(rows), bytes: weight, parts };
 }
 
 export const sumOf = (parts: readonly { readonly bytes: number }[]): number =>
@@ -134,26 +131,21 @@ export const partsFrom = (
   items: readonly Pick<StoredItem, "id" | "json">[],
 ): PartRecord[] => items.map(({ id, json }, at) => partOf(first + at, id, json));
 
-/** What parts weigh with their rows. */
+/** The bytes of parts with their rows. */
 export const weightOf = (parts: readonly PartRecord[]): number =>
   sumOf(parts) + ROW_BYTES * parts.length;
 
-function answerOf({ tenant, answerId, response, conversation, items, notes }: StoredTurn) {
-  const inputRows = joinGroups(response?.input ?? none);
-  const isKept = response !== undefined && answerId !== undefined;
-  return entryOf({
-    tenant,
-    kind: isKept ? kinds.response : 0,
-    id: answerId ?? null,
-    parent: response?.previous ?? null,
-    keptFor: response === undefined ? (conversation?.id ?? null) : null,
-    origin: response?.origin ?? null,
-    shared: isKept && response.shared !== undefined ? sharedRecord(response.shared) : null,
-    inputRows: inputRows.length,
-    head: isKept ? response.json : undefined,
-    rows: inputRows.length === 0 ? items : [...inputRows, ...items],
-    notes: notes ?? none,
-  });
+function answerOf({ tenant, answerId, response, conversation, items, notes = none }: StoredTurn) {
+  const own = { tenant, id: answerId ?? null, notes };
+  if (response === undefined)
+    return entryOf({ ...own, kind: 0, keptFor: conversation?.id ?? null, items });
+  const input = joinGroups(response.input);
+  const links = { parent: response.previous ?? null, origin: response.origin ?? null };
+  const given = { inputRows: input.length, items: [...input, ...items] };
+  if (answerId === undefined) return entryOf({ ...own, ...links, ...given, kind: 0 });
+  const shared = response.shared === undefined ? null : sharedRecord(response.shared);
+  const kind = kinds.response;
+  return entryOf({ ...own, ...links, ...given, kind, head: response.json, shared });
 }
 
 /** The plan of a turn, unless it is too heavy to be kept at all. */
@@ -169,7 +161,7 @@ function planOf(turn: StoredTurn, maxBytes: number): EntryRecord | undefined {
 }
 
 export const listRecord = ({ tenant, id, json, items }: NewList): EntryRecord =>
-  entryOf({ tenant, kind: kinds.list, id, head: json, rows: items, inputRows: LAST_ITEM });
+  entryOf({ tenant, kind: kinds.list, id, head: json, items, inputRows: LAST_ITEM });
 
 const idsOf = (items: readonly StoredItem[]): readonly string[] => items.map(({ id }) => id);
 

@@ -52,7 +52,7 @@ export type LogOptions = {
   readonly clock: Clock;
   readonly retention: Retention;
   readonly gatherMs?: number | undefined;
-  /** Receives the fault of the database when it begins, and undefined when it is over. */
+  /** Receives the fault of the database when it begins, and undefined when it ends. */
   readonly onState?: ((fault: Fault | undefined) => void) | undefined;
   /** Called when a sweep begins to keep expired rows because the clock may have been set. */
   readonly onWait?: (() => void) | undefined;
@@ -302,7 +302,7 @@ export class SqlLog implements Log {
     return this.#bounded(asking) as ResultOf<Name>;
   }
 
-  /** Asks when the queued writes of a tenant are over. No row can have an id that is not storable. */
+  /** Asks after the queued writes of a tenant. No row can have an id that is not storable. */
   async #settledAsk<Name extends OperationName>(
     { tenant, id }: Pick<Key, "tenant" | "id">,
     name: Name,
@@ -345,7 +345,7 @@ export class SqlLog implements Log {
     return { id, previous: parent ?? undefined, json, ...(origin !== null && { origin }) };
   }
 
-  /** The parts in a range that has so many bytes; undefined if some were deleted, unless it may change. */
+  /** The parts in a range, up to a number of bytes; undefined if some were deleted, unless it may change. */
   async #items(
     range: Range,
     bytes: number,
@@ -376,9 +376,12 @@ export class SqlLog implements Log {
       const entries = inOrder.slice(at, at + ENTRIES);
       const { limit = Infinity } = range;
       const query = { ...rest, entries, order, from, to, limit };
-      if (weigh !== undefined)
-        weigh(sumOf((await this.#ask("slice", { ...query, texts: false })).filter(fits)));
-      const found = await this.#ask("slice", { ...query, texts: true });
+      let found = await this.#ask("slice", { ...query, texts: weigh === undefined });
+      const some = found.filter(fits);
+      if (weigh !== undefined && some.length > 0) {
+        weigh(sumOf(some));
+        found = await this.#ask("slice", { ...query, texts: true });
+      }
       const parts = found.filter(fits);
       const isMore = found.length > parts.length;
       yield { parts, isMore };

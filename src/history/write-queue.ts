@@ -25,15 +25,15 @@ export type QueueOptions = {
   readonly onState: (fault: Fault | undefined) => void;
 };
 
-/** So many turns that clients wait for are written at once: more would save little. */
+/** If clients wait for this number of turns, they are written at once: more would save little. */
 const ENOUGH_TURNS = 8;
 const BATCH_TURNS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** The most bytes that wait while the database is away. */
 const QUEUE_BYTES = 32 * 1024 * 1024;
-/** What a queued turn takes beside its texts: its record and its promises. */
+/** Bytes of a queued turn beside its texts: its record and its promises. */
 const ENTRY_BYTES = 8 * 1024;
-/** Writes that no client waits for are so many times further apart. */
+/** The factor for the distance between writes that no client waits for. */
 const SLOWER = 5;
 
 const FIRST_RETRY_MS = 100;

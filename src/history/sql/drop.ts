@@ -10,7 +10,7 @@ import { dropLease, lockLease, sweepLeases } from "./leases.ts";
 import type { Driver, Row, Sql } from "./sql.ts";
 import { SHARED_FRESH_MS } from "./write.ts";
 
-/** What may be kept, for a sweep. Ages are by the database's clock. */
+/** The bounds of a sweep. Ages are by the database's clock. */
 export type SweepBounds = {
   readonly maxAgeMs: number;
   readonly maxUsageAgeMs: number;
@@ -25,7 +25,7 @@ export type Swept = {
   readonly waits: boolean;
 };
 
-/** How many entries are dropped in one transaction, for which other writers wait. */
+/** The most entries that one transaction drops: other writers wait for it. */
 const STEP = 200;
 /** A batch is tried again for less than this time. */
 const BATCHES_KEPT_MS = 3_600_000;
@@ -61,7 +61,7 @@ const unshared = `NOT EXISTS (
 )`;
 
 /**
- * Drops those of these texts that no entry has any more. A write locks the texts
+ * Drops the texts that no entry has any more. A write locks the texts
  * that it refers to until it is committed, so once all are locked here, the second
  * statement sees the entries of every such write, and later writes insert a text anew.
  */
@@ -76,7 +76,7 @@ async function dropUnshared(sql: Sql, tenant: Tenant, digests: readonly string[]
   );
 }
 
-/** Drops some of what is too old or too much, unless another process is at it. */
+/** Drops some of the rows that are too old or too many, unless another process is sweeping. */
 export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
   database.transaction(async (sql) => {
     const [state] = await sql.all(
@@ -85,7 +85,7 @@ export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
     if (state === undefined) return { more: false, waits: false };
     const now = Number(state["now"]);
     const { more: isOld, waits } = await dropByAge(database, sql, { ...bounds, state, now });
-    // Lists may take up to half of what answers else have.
+    // Lists may have up to half of the bytes that answers could have without them.
     const lists = await dropHeavy(sql, [kinds.list], bounds.maxBytes / 2);
     const answers = await dropHeavy(sql, [0, kinds.response], bounds.maxBytes - lists.bytes);
     const plans = await dropHeavy(sql, [kinds.plan], bounds.maxPlanBytes);
@@ -137,7 +137,7 @@ async function dropByAge(
   return { more, waits };
 }
 
-/** Drops the oldest of these kinds where they have too much: how much is left, and whether there is more to drop. */
+/** Drops the oldest entries of some kinds if they have too many bytes. Returns the bytes that are left. */
 async function dropHeavy(
   sql: Sql,
   some: readonly number[],

@@ -1,5 +1,5 @@
 /**
- * What processes share beside entries: leases, quotas and secrets.
+ * Leases, quotas and secrets, which processes share.
  *
  * Leases in PostgreSQL go by the clock of the database, so that all replicas see
  * the same end; those in SQLite by the machine's monotonic clock. That restarts

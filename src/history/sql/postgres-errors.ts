@@ -21,9 +21,8 @@ const byState: Readonly<Record<string, readonly [FaultCode, string]>> = {
 };
 
 /**
- * What a query threw, as a Fault. The texts of a server may quote values, so
- * only its code is told; what has none is a connection that was lost or never
- * was.
+ * The Fault for an error of a query. Texts of a server may quote values, so the Fault has
+ * its code alone. An error without a code means that there is no connection.
  */
 export function toStoreFault(error: unknown): Fault {
   if (error instanceof Fault) return error;

@@ -9,7 +9,7 @@ import type { Cell, Driver, Row, Sql, Value } from "./sql.ts";
 
 const CONNECTIONS = 4;
 const CONNECT_SECONDS = 5;
-/** How long a query may take before its connection is given up. */
+/** A connection is given up if a query takes longer. */
 const QUERY_MS = 15_000;
 
 const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -128,13 +128,13 @@ class PostgresConnection {
     return this.#client;
   }
 
-  /** A connection that says nothing, as after a cable was pulled, would be waited for forever. */
+  /** A connection that receives nothing, as after a cable was pulled, would else be waited for without end. */
   #bounded<Result>(asking: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.at(this.#clock.now() + QUERY_MS, () => {
         const lost = this.#client;
         this.#client = undefined;
-        lost?.end({ timeout: 0 }).catch(() => {}); // What it waited for is rejected with it.
+        lost?.end({ timeout: 0 }).catch(() => {}); // Its other queries are rejected with it.
         reject(new Fault("store.timeout", "The PostgreSQL server of the store does not answer."));
       });
       asking.then(resolve, reject).finally(cancel);
@@ -165,7 +165,7 @@ async function makeTables(client: Client): Promise<void> {
   });
 }
 
-/** Whether a database has these tables. Throws a Fault where it has others. */
+/** True if a database has these tables. Throws a Fault if it has others. */
 async function isMade(client: Asking): Promise<boolean> {
   const [row] = await client.unsafe<Row[]>("SELECT max(version) AS version FROM patchbay.versions");
   const version = row?.["version"] ?? null;

@@ -3,7 +3,7 @@ import { usageColumn, usageCounts } from "../usage-sums.ts";
 /** The version of these tables. A database with those of another version is refused. */
 export const VERSION = 20;
 
-/** Ids of different kinds of lists differ in so many first characters. */
+/** Ids of different kinds of lists differ in their first characters. */
 export const KIND_LENGTH = 4;
 
 const key = (seq: string): string => `

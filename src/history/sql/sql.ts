@@ -1,4 +1,4 @@
-/** What a database is asked by, whichever it is. */
+/** The interface of both databases. */
 
 import type { AgeWatch } from "../age-watch.ts";
 
@@ -11,16 +11,16 @@ type MaybeLater<Found> = readonly Found[] | Promise<readonly Found[]>;
 export type Insert = {
   readonly table: string;
   readonly columns: Readonly<Record<string, "text" | "bigint" | "json">>;
-  /** What to do about rows that are there, by the name `old`, and what to return. */
+  /** The end of the statement: conflicts with rows, which have the name `old`, and what it returns. */
   readonly tail?: string;
 };
 
 /**
- * Statements are written once, in what both databases understand, and in the
- * words of PostgreSQL where they differ: a driver translates those words.
+ * Statements are written once, in SQL that both databases understand. Where they
+ * differ it is that of PostgreSQL, and a driver translates it.
  *
  * - `$1` is a parameter, and `= ANY ($1::text[])` looks for any of a list of them;
- * - `patchbay.` stands before each table;
+ * - each table begins with `patchbay.`;
  * - `patchbay.now_ms()` is the date, and `patchbay.lease_ms()` the clock of leases;
  * - `least` and `greatest` choose among numbers;
  * - `FOR UPDATE` and `FOR SHARE` lock rows until the transaction ends.

@@ -25,9 +25,9 @@ const script = new URL(
 );
 
 /**
- * A SQLite file on a thread of its own. SQLite answers in the call that asks, so
- * that a slow disk, a lock or a checkpoint would else hold up every stream of
- * the process. The process does not stay for it while nothing is asked.
+ * A SQLite file in a separate thread. SQLite blocks its caller, so a slow disk, a lock
+ * or a checkpoint would else delay every stream of the process. An idle thread does not
+ * keep the process alive.
  */
 export function openSqlite(path: string): Database {
   let thread: Thread | undefined;

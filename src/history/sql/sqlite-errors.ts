@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 
-/** The primary result codes of SQLite that say what to do. */
+/** The primary result codes of SQLite with a remedy. */
 const byResult: Readonly<Record<number, readonly [FaultCode, string]>> = {
   5: ["store.unavailable", "is locked by another process; stop what holds it"],
   6: ["store.unavailable", "is locked by another process; stop what holds it"],
@@ -18,9 +18,9 @@ const noMore = [
 ] as const;
 
 /**
- * Writes, the wait for the disk and the growth of the shared index that fail.
- * SQLite says that a disk is full for ENOSPC alone; a quota and a limit on the
- * size of files end here.
+ * Failures of writes, of the wait for the disk and of the growth of the shared index.
+ * SQLite reports a full disk for ENOSPC alone; a quota and a limit on the size of files
+ * have these codes.
  */
 const byExtendedResult: Readonly<Record<number, readonly [FaultCode, string]>> = {
   778: noMore,
@@ -39,7 +39,7 @@ const unknown = [
   "cannot be used; look at its folder and permissions",
 ] as const;
 
-/** What was thrown at a file, as a Fault with the remedy. Texts of SQLite hold no values, so they may be told. */
+/** The Fault for an error of a file, with the remedy. Texts of SQLite hold no values, so the Fault quotes them. */
 export function toStoreFault(error: unknown, path: string): Fault {
   if (error instanceof Fault) return error;
   const { errcode, code = "", message } = error as NodeJS.ErrnoException & { errcode?: number };
@@ -49,7 +49,7 @@ export function toStoreFault(error: unknown, path: string): Fault {
   return new Fault(fault, `The store ${path} ${what} (${message}).`, {}, error);
 }
 
-/** Whether the file has to be opened anew: what is there now may be another. */
+/** True if the file must be opened anew: there may be another at its path. */
 export const mustReopen = ({ code }: Fault, cause: unknown): boolean => {
   const result = ((cause as { errcode?: number }).errcode ?? 0) & 0xff;
   return code === "store.unusable" || result === 10 || result === 14;

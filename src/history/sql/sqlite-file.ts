@@ -4,10 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Fault } from "../../turn/fault.ts";
 import { schema, VERSION } from "./schema.ts";
 
-/**
- * How long a statement waits for another process that writes. Only the thread
- * of the store waits, and whoever asked it.
- */
+/** The longest wait of a statement for another process that writes. Only the thread of the store waits. */
 const BUSY_MS = 2000;
 
 /**
@@ -47,14 +44,14 @@ export function openFile(path: string): DatabaseSync {
   }
 }
 
-/** How long to wait before the mode is asked for again. */
+/** The wait between two attempts to set the mode. */
 const RETRY_MS = 10;
 const SQLITE_BUSY = 5;
 
 /**
- * SQLite takes a read lock to change the mode, and whoever holds one is not let wait for the
- * write lock: where another process makes the same file at the same moment, as workers do that
- * start together, it fails at once and not after BUSY_MS.
+ * SQLite takes a read lock to change the mode, and the owner of a read lock may not wait for the
+ * write lock. If another process makes the same file at the same moment, as workers do that
+ * start together, the change fails at once and not after BUSY_MS.
  */
 function enterWal(database: DatabaseSync): void {
   const last = performance.now() + BUSY_MS;
@@ -68,15 +65,15 @@ function enterWal(database: DatabaseSync): void {
     }
 }
 
-/** Which file is at a path; undefined if there is none. */
+/** The identity of the file at a path; undefined without a file. */
 export function fileId(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }
 
 /**
- * Runs all of it in one transaction, or undoes it. One that only reads is `DEFERRED`: it waits
- * for no writer, and all that it reads is of one moment.
+ * Runs a function in one transaction, or undoes it. One that only reads is `DEFERRED`: it waits
+ * for no writer, and reads the state of one moment.
  */
 function inTransaction<Result>(
   database: DatabaseSync,
@@ -115,7 +112,7 @@ export function makeTables(database: DatabaseSync, path: string): void {
   });
 }
 
-/** Whether a file has these tables. Throws a Fault where it has others. */
+/** True if a file has these tables. Throws a Fault if it has others. */
 function isMade(database: DatabaseSync, path: string): boolean {
   const pragma = (name: string): number =>
     Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);

@@ -53,7 +53,7 @@ class SqliteDriver implements Driver {
     return rows.flatMap((row) => statement.all(...row) as Row[]);
   }
 
-  /** Nothing else is asked until it is over: what it waits for is there. */
+  /** No other call runs before it ends. */
   async transaction<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result> {
     const database = this.#database;
     database.exec("BEGIN IMMEDIATE");
@@ -90,7 +90,7 @@ const watch = new AgeWatch();
 let open: Open | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
-// A transaction is over before the next call begins.
+// A transaction ends before the next call begins.
 parentPort?.on("message", (call: Call) => {
   last = last.then(() => reply(call));
 });
