@@ -79,13 +79,13 @@ const CONTINUE =
   "Your answer above was cut off. Go on exactly where it ends: do not repeat, rephrase or mention any of it.";
 
 /**
- * The stage of the turn, asking for the rest of the text that was shown. Without text the turn is
- * asked again as a copy: an identical turn would be forwarded frame by frame, into a stream that
- * another upstream began.
+ * Plans a round as the stage of the turn does, and asks for the rest of the text that was shown.
+ * Without text the turn is asked again as a copy: an identical turn would be forwarded frame by
+ * frame, into a stream that another upstream began.
  */
 export const continuing = (stage: TurnStage | undefined, said: string): TurnStage => ({
   each: (event, emit) => emit(event),
-  ...stage,
+  amend: (plan) => stage?.amend?.(plan) ?? plan,
   ask(profile, own) {
     const asked = stage?.ask?.(profile, own) ?? own;
     return said === "" ? { ...asked } : { ...asked, items: [...asked.items, ...itemsBehind(said)] };

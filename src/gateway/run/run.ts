@@ -499,8 +499,9 @@ const notGiven = (call: CallDetail): CallDetail =>
   call.outcome === "given" ? { ...call, outcome: "cut" } : call;
 
 /**
- * The tokens of a turn over all its upstream calls. An upstream that is stopped in mid-answer reports no count or only an early one, and some never
- * report one: the rest is estimated. A request that its upstream refused used nothing.
+ * The tokens of a turn over all its upstream calls. An upstream that is stopped in mid-answer
+ * reports no count or only an early one, and some never report one: the rest is estimated. A
+ * request that its upstream refused used nothing.
  */
 class UsageMeter {
   readonly #run: Run;
