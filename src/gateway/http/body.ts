@@ -11,8 +11,19 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** By the names that clients give them. */
 export type Decompressors = ReadonlyMap<string, Decompress>;
 
+/** The decoders that every runtime has; `bare` is deflate without its header. */
+export const commonDecompressors = (
+  gzip: Decompress,
+  deflate: Decompress,
+  bare: Decompress,
+): readonly (readonly [string, Decompress])[] => [
+  ["gzip", gzip],
+  ["x-gzip", gzip],
+  ["deflate", (body, each) => (hasZlibHeader(body) ? deflate : bare)(body, each)],
+];
+
 /** True if a `deflate` body has the header of the standard; many clients leave it out. */
-export const hasZlibHeader = ([first = 0, second = 0]: Uint8Array): boolean =>
+const hasZlibHeader = ([first = 0, second = 0]: Uint8Array): boolean =>
   (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
 
 /** Clients compress a body once; more encodings are an attack. */

@@ -2,7 +2,6 @@
 
 import type { DoorDialect } from "../../dialects/dialect.ts";
 import { errorText } from "../../dialects/errors/fault-body.ts";
-import type { Refusal } from "../../observe/happening.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
 import { authorize, requestIdOf } from "./admission.ts";
@@ -40,9 +39,13 @@ export function openEntry(live: LiveGateway): Entry {
   function refuse(exchange: Exchange, error: unknown, id = requestIdFor(live, exchange)): void {
     const { report, routes, clock } = live.state;
     const fault = toFault(error, report, id);
-    report(refusalOf(fault, exchange, { id, at: clock.date() }));
+    const date = clock.date();
+    const { status, code, detail } = fault;
+    const route = exchange.path.slice(0, 200);
+    const refusal = { requestId: id, route, status, fault: code, param: detail.param };
+    report({ type: "refusal", at: date, ...refusal });
     const door = doorAt(routes, exchange.path);
-    sendFault(exchange.reply, fault, { requestId: id, door, date: clock.date() });
+    sendFault(exchange.reply, fault, { requestId: id, door, date });
   }
 
   return {
@@ -105,20 +108,6 @@ export function openEntry(live: LiveGateway): Entry {
     },
   };
 }
-
-const refusalOf = (
-  fault: Fault,
-  { path }: Exchange,
-  { id, at }: { readonly id: string; readonly at: number },
-): Refusal => ({
-  type: "refusal",
-  at,
-  requestId: id,
-  route: path.slice(0, 200),
-  status: fault.status,
-  fault: fault.code,
-  param: fault.detail.param,
-});
 
 const closing = (): Fault =>
   new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");

@@ -10,7 +10,11 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from "node:zlib";
-import { type Decompress, type Decompressors, hasZlibHeader } from "../../gateway/http/body.ts";
+import {
+  type Decompress,
+  type Decompressors,
+  commonDecompressors,
+} from "../../gateway/http/body.ts";
 import type { Platform, Runtime } from "../../gateway/platform.ts";
 import { openDatabaseStore } from "../../history/open-database.ts";
 import type { Happening, Report } from "../../observe/happening.ts";
@@ -51,20 +55,13 @@ const through =
     for await (const piece of unpacking) each(piece as Buffer<ArrayBuffer>);
   };
 
-const gzip = through(createGunzip);
-const wrapped = through(createInflate);
-const bare = through(createInflateRaw);
-const br = through(createBrotliDecompress);
 /** The largest window of a zstd frame, as a power of two. */
 const params = { [constants.ZSTD_d_windowLogMax]: 25 };
-const zstd = through(() => createZstdDecompress({ params }));
 
 export const nodeDecompressors: Decompressors = new Map([
-  ["gzip", gzip],
-  ["x-gzip", gzip],
-  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
-  ["br", br],
-  ["zstd", zstd],
+  ...commonDecompressors(through(createGunzip), through(createInflate), through(createInflateRaw)),
+  ["br", through(createBrotliDecompress)],
+  ["zstd", through(() => createZstdDecompress({ params }))],
 ]);
 
 /** Node's sockets, processes and native code. */

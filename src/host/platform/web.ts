@@ -1,4 +1,8 @@
-import { type Decompress, type Decompressors, hasZlibHeader } from "../../gateway/http/body.ts";
+import {
+  type Decompress,
+  type Decompressors,
+  commonDecompressors,
+} from "../../gateway/http/body.ts";
 import type { Platform, Runtime } from "../../gateway/platform.ts";
 import { type Fetch, fetchTransport } from "../../upstreams/http/fetch-transport.ts";
 import { systemClock } from "./clock.ts";
@@ -26,15 +30,9 @@ const through =
     for await (const piece of stream) each(piece);
   };
 
-const gzip = through("gzip");
-const wrapped = through("deflate");
-const bare = through("deflate-raw");
-
-const decompressors: Decompressors = new Map([
-  ["gzip", gzip],
-  ["x-gzip", gzip],
-  ["deflate", (body, each) => (hasZlibHeader(body) ? wrapped : bare)(body, each)],
-]);
+const decompressors: Decompressors = new Map(
+  commonDecompressors(through("gzip"), through("deflate"), through("deflate-raw")),
+);
 
 export type WebRuntimeOptions = {
   /** Sends the requests to HTTP upstreams; default: the global `fetch`. */
