@@ -1,4 +1,4 @@
-/** The known word that is most similar to the given one; undefined if none is similar. */
+/** The known word that is most similar to the given one, or undefined. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const asked = plain(word);
   let best: string | undefined;

@@ -21,7 +21,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** True if a value has at most so many nested levels. */
+/** True if a value has at most `levels` nested levels. */
 export function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (levels === 0) return false;

@@ -112,7 +112,7 @@ export function skipBlanks(text: string, from: number): number {
   }
 }
 
-/** The offset of the quote that closes the string whose content begins at `from`; the end of the text if there is none. */
+/** The offset of the quote that closes the string whose content begins at `from`, or the end of the text. */
 export function closingQuote(text: string, from: number): number {
   for (let at = from; at < text.length;) {
     for (const near = Math.min(text.length, at + NEAR); at < near; at++) {
@@ -130,7 +130,7 @@ export function closingQuote(text: string, from: number): number {
 
 // The functions below read text that is known to be JSON.
 
-/** One scanner for all calls: each is over before the next begins. */
+/** One scanner for all calls: each ends before the next begins. */
 const scanner = new JsonScanner();
 
 /** The offset after the value that begins at `from`. */

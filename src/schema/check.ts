@@ -12,7 +12,7 @@ const MAX_WORK = 50_000;
 const STEPS_PER_WORK = 4;
 /** If a whole schema takes too much work, patterns with more steps are left out. */
 const FEW_STEPS = 4_000;
-/** All patterns after so many characters are left out too, because bounding their work takes time. */
+/** The most characters of all patterns that are kept: bounding their work takes time. */
 const MAX_PATTERNS = 20_000;
 /** The longest value that `uniqueItems` checks, because it compares all items in pairs. */
 const MAX_UNIQUE = 4_000;

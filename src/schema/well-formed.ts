@@ -115,7 +115,7 @@ function mendPart(part: Fields, mended: Set<string>): Fields {
   return made ?? part;
 }
 
-/** The new form of a keyword of an older draft; empty if there is none. */
+/** The new form of a keyword of an older draft; may be empty. */
 function inNewForm(word: string, value: unknown, part: Fields): Fields {
   switch (word) {
     case "items": {
