@@ -48,7 +48,7 @@ export const chat = {
     path: () => chatRoute,
     headers: bearer,
     writeRequest,
-    readEvents: (context) => readEvents(context),
+    readEvents,
     emitsFrames: true,
   },
 } as const satisfies Dialect;

@@ -1,19 +1,19 @@
 import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
+import { fieldsOf, given, listOf, filledText } from "../shared/loose.ts";
 
-/** What an error says of itself, wherever its upstream put it. */
+/** The content of an error in any form. */
 export type ErrorWords = {
   readonly message?: string | undefined;
-  /** The upstream's own word or number for it, never an HTTP status. */
+  /** The upstream's own word or number, never an HTTP status. */
   readonly code?: string | undefined;
   readonly type?: string | undefined;
   readonly param?: string | undefined;
-  /** The HTTP status that it says it has. */
+  /** The HTTP status in the error. */
   readonly status?: number | undefined;
 };
 
-/** Every place where an upstream has been seen to put something, the best first. */
+/** The fields in which upstreams put each part, the best first. */
 const places = {
   message: [
     "message",
@@ -31,7 +31,7 @@ const places = {
   number: ["status_code", "statusCode", "http_status", "http_status_code"],
   type: ["type", "error_type", "errorType"],
   param: ["param", "parameter"],
-  /** Where the error itself may stand, in place of words or beside them. */
+  /** The fields that may hold another error, in place of words or in addition. */
   inner: ["error", "errors", "detail", "message", "base_resp", "fault"],
 } as const;
 
@@ -39,7 +39,7 @@ const DEEPEST = 5;
 const LONGEST_WORDS = 2_000;
 const LONGEST_CODE = 200;
 
-/** What an error of any shape says; undefined if it says nothing. */
+/** The words of an error of any shape; undefined if it has none. */
 export function errorWords(value: unknown, depth = 0): ErrorWords | undefined {
   if (typeof value === "string") return ofText(value, depth);
   if (depth > DEEPEST || typeof value !== "object" || value === null) return undefined;
@@ -47,7 +47,7 @@ export function errorWords(value: unknown, depth = 0): ErrorWords | undefined {
   return ofFields(value as Fields, depth);
 }
 
-/** Some pass on the error of another as a text. */
+/** Reads a text, which may be the JSON of another upstream's error. */
 function ofText(text: string, depth: number): ErrorWords | undefined {
   const inner = /^\s*[{[]/.test(text) ? errorWords(jsonOf(text), depth + 1) : undefined;
   if (inner?.message !== undefined) return inner;
@@ -57,22 +57,21 @@ function ofText(text: string, depth: number): ErrorWords | undefined {
 
 function ofList(list: readonly unknown[], depth: number): ErrorWords | undefined {
   const found = list.flatMap((entry) => errorWords(entry, depth + 1) ?? []);
-  const messages = found.flatMap(({ message }) => message ?? []);
+  const messages = found.flatMap(({ message }) => message ?? []).join("; ");
   const [first] = found;
-  return first && { ...first, message: unlessEmpty(shortened(messages.join("; "), LONGEST_WORDS)) };
+  return first && { ...first, message: shortened(messages, LONGEST_WORDS) || undefined };
 }
 
 function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
   const own = ownWords(fields, depth);
   const inner = innerWords(fields, own.message, depth);
   const raw = errorWords(fieldsOf(fields.metadata)?.raw, depth + 1);
-  const all = [raw, inner, own];
   const found = {
     message: joined(inner?.message ?? own.message ?? wordsAt(fields, ["title"]), raw?.message),
-    code: firstOf(all, "code"),
-    type: firstOf(all, "type"),
-    param: firstOf(all, "param"),
-    // What stands around an error knows better what it came to than the error that was passed on.
+    code: raw?.code ?? inner?.code ?? own.code,
+    type: raw?.type ?? inner?.type ?? own.type,
+    param: raw?.param ?? inner?.param ?? own.param,
+    // The outer status is that of the answer, an inner one that of an error that was passed on.
     status: own.status ?? inner?.status ?? raw?.status,
   };
   return Object.values(found).some((one) => one !== undefined) ? found : undefined;
@@ -83,11 +82,11 @@ function ownWords(fields: Fields, depth: number): ErrorWords {
   const words = ofText(wordsAt(fields, places.message) ?? "", depth);
   const isAboutField = fields.loc !== undefined;
   const where = isAboutField && param !== undefined ? `${param}: ` : "";
-  // What is wrong with one field is no type of error.
+  // The type of such an error describes one field.
   const type = isAboutField ? undefined : wordsAt(fields, places.type);
   return {
     code: codeOf(fields),
-    // That it is an error is known, and an address is for people.
+    // The word `error` adds nothing, and an address is for people.
     type: type === "error" || type?.includes(":") === true ? undefined : type,
     param,
     status: statusIn(fields),
@@ -96,7 +95,7 @@ function ownWords(fields: Fields, depth: number): ErrorWords {
   };
 }
 
-/** The error within, which says more than what stands around it; a sentence there says less. */
+/** The words of an inner error, which are more precise. A mere sentence is used only if there is no other. */
 function innerWords(
   fields: Fields,
   own: string | undefined,
@@ -108,19 +107,16 @@ function innerWords(
     const found = errorWords(value, depth + 1);
     if (found === undefined) continue;
     if ((found.message ?? own) === undefined && key !== "error") continue;
-    // Beside words of its own, a list of what is wrong where adds to them.
+    // A list of wrong fields adds to the error's own words.
     return key === "detail" ? { ...found, message: joined(own, found.message) } : found;
   }
   return undefined;
 }
 
-/** What two say of the same error. */
+/** Joins the words of two sources for the same error. */
 export const mergedWords = (first: ErrorWords, second: ErrorWords): ErrorWords => ({
-  message: first.message ?? second.message,
-  code: first.code ?? second.code,
-  type: first.type ?? second.type,
-  param: first.param ?? second.param,
-  status: first.status ?? second.status,
+  ...second,
+  ...given(first),
 });
 
 const joined = (words: string | undefined, more: string | undefined): string | undefined => {
@@ -134,7 +130,7 @@ function codeOf(fields: Fields): string | undefined {
     if (statusOf(value) !== undefined) continue;
     if (typeof value === "number" && value !== 0 && value !== 200) return String(value);
     const word = filledText(value);
-    // Some write the whole name of a class, or where it is documented.
+    // Some write the full name of a class, or the address of its documentation.
     if (word !== undefined && word.trim() !== "")
       return shortened(key === "__type" ? word.replace(/^.*#|:.*$/gs, "") : word, LONGEST_CODE);
   }
@@ -154,7 +150,7 @@ function statusOf(value: unknown): number | undefined {
   return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
 }
 
-/** Where in a request something is wrong, without the part of it that is always the same. */
+/** The path of a wrong field in a request, without the first step, which is always the same. */
 function locationOf(loc: unknown): string | undefined {
   const steps = (listOf(loc) ?? []).filter((one) => ["string", "number"].includes(typeof one));
   const [first, ...rest] = steps;
@@ -169,16 +165,9 @@ function wordsAt(fields: Fields, keys: readonly string[]): string | undefined {
   return undefined;
 }
 
-const firstOf = <Key extends keyof ErrorWords>(
-  all: readonly (ErrorWords | undefined)[],
-  key: Key,
-): ErrorWords[Key] => all.find((one) => one?.[key] !== undefined)?.[key];
-
-const unlessEmpty = (text: string): string | undefined => (text === "" ? undefined : text);
-
-/** On one line, and no longer than can be read. */
+/** Writes a text on one line of at most `longest` characters. */
 export function shortened(text: string, longest: number): string {
-  // A sentence of a million blanks need not be looked at to its end.
+  // A sentence of a million blanks need not be read to its end.
   const flat = text
     .slice(0, 4 * longest)
     .replaceAll(/\s+/g, " ")

@@ -1,6 +1,6 @@
 import type { Fault } from "../../turn/fault.ts";
 
-/** An error as the OpenAI API says it, in a body or in a stream. */
+/** An error as the OpenAI API writes it, in a body or in a stream. */
 export type FaultBody = {
   readonly error: {
     readonly message: string;
@@ -10,7 +10,7 @@ export type FaultBody = {
   };
 };
 
-/** The upstream's own code is kept where there is one: clients of that upstream know it. */
+/** Keeps the upstream's own code if there is one: clients of that upstream know it. */
 export const faultBody = (fault: Fault): FaultBody => ({
   error: {
     message: fault.message,

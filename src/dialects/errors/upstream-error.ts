@@ -15,7 +15,7 @@ const byStatus = {
   529: "upstream.overloaded",
 } as const satisfies Record<number, FaultCode>;
 
-/** What an HTTP status of 400 or more can mean. */
+/** The faults of HTTP statuses of 400 or more. */
 export type StatusFault =
   | (typeof byStatus)[keyof typeof byStatus]
   | "upstream.failed"
@@ -42,11 +42,11 @@ export const keptStatus = (code: FaultCode, status: number | undefined): number 
     ? status
     : undefined;
 
-/** What a fault that an upstream tells of itself comes to, and what to do about it. */
+/** The two halves of a fault's message: the event, and the remedy. */
 export type FaultWords = {
-  /** After the upstream's name. */
+  /** The words after the upstream's name. */
   readonly did: string;
-  /** None where the upstream's own words have to do. */
+  /** Empty if the upstream's own words have to suffice. */
   readonly remedy: string;
 };
 
@@ -84,10 +84,7 @@ export function faultText(who: string, { did, remedy }: FaultWords, reason = "")
 export const stopped = (sentence: string): string =>
   /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 
-/**
- * What an error's `code` or `type` says of its cause: the words of the API and
- * its kin, without what only says that it is an error.
- */
+/** The words in an error's `code` or `type`, by cause, without endings such as `_error`. */
 const causes: Readonly<Partial<Record<StatusFault, string>>> = {
   "upstream.rate_limited":
     "rate_limit rate_limit_exceeded rate_limited too_many_requests resource_exhausted throttling throttled",
@@ -108,9 +105,8 @@ const causes: Readonly<Partial<Record<StatusFault, string>>> = {
 const causesByWord = meaningsOf(causes);
 
 /**
- * The error that a frame or body of a successful answer turns out to be, if it
- * is one. Upstreams put it under `error`, as an object or a sentence, or send
- * it bare; the codes they give are their own or HTTP statuses.
+ * Finds the error in a frame or body of a successful answer. Upstreams put it under `error`, as an
+ * object or a sentence, or send it bare; their codes are their own or HTTP statuses.
  */
 export function upstreamError(raw: Fields): Fault | undefined {
   const { error, object, type, x_groq: groqFields, base_resp: response } = raw;
@@ -122,12 +118,12 @@ export function upstreamError(raw: Fields): Fault | undefined {
   return isFailure(fieldsOf(response)?.status_code) ? bareError(raw) : undefined;
 }
 
-/** An object that is an error because of where it stands. */
+/** The fault of an object that is known to be an error. */
 export const bareError = (raw: Fields): Fault => errorFault(errorWords(raw) ?? {});
 
 /**
- * What stands in an answer's place, with nothing of one in it but a code and a
- * sentence; `alone`: nothing came before it, nor will, so the sentence will do.
+ * Finds an error in an object without any part of an answer: a code and a sentence. `alone`: it is
+ * the whole answer, so a sentence suffices.
  */
 export function strayError(raw: Fields, alone = false): Fault | undefined {
   const isOne =
@@ -144,21 +140,21 @@ export function strayError(raw: Fields, alone = false): Fault | undefined {
 
 const codes = ["code", "status_code", "statusCode", "error_code", "__type"];
 
-/** Whether there is anything: an empty text is how many upstreams write "none". */
+/** True if an error is set: many upstreams write an empty text for "none". */
 const isSaid = (error: unknown): boolean =>
   fieldsOf(error) !== undefined ||
   (filledText(error) ?? "").trim() !== "" ||
   (listOf(error) ?? []).length > 0;
 
-/** A code that does not say that all is well. */
+/** True if a code does not mean success. */
 const isFailure = (code: unknown): boolean =>
   (typeof code === "number" || typeof code === "string") &&
   !/^(?:0|200|ok|success|)$/i.test(`${code}`);
 
-/** The fault of an error that gives no cause. */
+/** The fault of an error without a known cause. */
 const UNNAMED = "upstream.said_error";
 
-/** The fault that an error is which says this of itself. */
+/** The fault of an error with these words. */
 export function errorFault(error: ErrorWords): Fault {
   const { message, code: own, type, param, status } = error;
   const told =
@@ -176,7 +172,7 @@ export function errorFault(error: ErrorWords): Fault {
 function causeOf(word: string | undefined): StatusFault | undefined {
   if (word === undefined) return undefined;
   const known = plain(word);
-  // All of the API's codes about images say that the request has a bad one.
+  // All codes of the API about images mean that the request has a bad one.
   return (
     causesByWord.get(known) ?? (/(^|_)image(_|$)/.test(known) ? "upstream.refused" : undefined)
   );
@@ -189,29 +185,29 @@ const plain = (word: string): string =>
     .replaceAll(/[ -]/g, "_")
     .replace(/_(?:error|exception)$/, "");
 
-/** `did` is what the upstream did that no answer is made of. */
+/** The fault of an upstream that sent no answer; `did` completes the sentence. */
 export const malformed = (did: string): Fault =>
   new Fault(
     "upstream.malformed",
     `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
   );
 
-/** A call that nobody can answer. */
+/** The fault of a call without a name: no client can answer it. */
 export const nameless = (): Fault =>
   new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");
 
-/** Whether a frame only keeps the connection open: it has a name, and what belongs to an answer is an object. */
+/** True if a frame only keeps the connection open: it has a name, and no object as frames of an answer have. */
 export const isBeat = (data: string, name: string | undefined): boolean =>
   name !== undefined && name !== "error" && !data.trimStart().startsWith("{");
 
-/** The code by which clients of the OpenAI API know such a refusal, and make the conversation shorter. */
+/** The code by which clients of the OpenAI API recognise a context that is too long, and shorten the conversation. */
 export const CONTEXT_LENGTH = "context_length_exceeded";
 
-/** Anthropic, Bedrock, Gemini, llama.cpp, Mistral, Ollama and vLLM each have words of their own. */
+/** Matches the sentences of Anthropic, Bedrock, Gemini, llama.cpp, Mistral, Ollama and vLLM. */
 const tooLongWords =
   /context[_ ](?:length|window|limit|size)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|tokens?\b[^.]{0,80}\bexceeds? the (?:maximum|limit)/i;
 
-/** No refusal says later than that what it is about. */
+/** Every known refusal names its subject within this length. */
 const LONGEST = 2000;
 
 export const isTooLong = (message: string | undefined): boolean =>
