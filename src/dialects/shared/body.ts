@@ -24,6 +24,8 @@ const TRIES = 4;
 /** Lists of one length may differ in a single place; only a few of them are compared. */
 const COMPARED = 8;
 const KEY = '"tools":';
+/** Takes the place of a list while the rest of the body is parsed. No request has it as a value. */
+const MARK = "~list~";
 
 const OPENING = 0x5b;
 const CLOSING = 0x5d;
@@ -99,12 +101,14 @@ export class BodyReader {
       const from = skipBlanks(text, at + KEY.length);
       const list = this.#find(text, { from });
       if (list === undefined) continue;
-      const span = { from, end: from + list.text.length };
-      const body = exactJsonOf(withMarks(text, [span])) as Record<string, unknown> | undefined;
+      const end = from + list.text.length;
+      const body = exactJsonOf(`${text.slice(0, from)}"${MARK}"${text.slice(end)}`) as
+        | Record<string, unknown>
+        | undefined;
       // Otherwise the key was an inner one, or a later one counts.
-      if (body?.tools !== markOf(0)) continue;
+      if (body?.tools !== MARK) continue;
       body.tools = list.tools;
-      keepSource(body, { text, tools: span });
+      keepSource(body, { text, tools: { from, end } });
       return body;
     }
     return undefined;
@@ -150,8 +154,7 @@ export class BodyReader {
 const withoutMark = (text: string): string =>
   text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 
-/** Takes the place of a list while the rest of the body is parsed. No request has it as a value. */
-const markOf = (at: number): string => `~list ${at}~`;
+const markOf = (at: number): string => `${MARK}${at}`;
 
 function withMarks(text: string, lists: readonly Span[]): string {
   let marked = "";
