@@ -22,19 +22,15 @@ const MOST_UNSTREAMED = 21_333;
 type Body = Record<string, unknown>;
 
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
-  const { text, decisions } = to.straight ? forward(turn, to) : translate(turn, to);
   const { headers } = turn;
+  const { text, decisions } = to.straight
+    ? {
+        text: bodyWith(turn.body, forwardChanges(turn.body, { ...to, stream: turn.stream })),
+        decisions: [],
+      }
+    : translate(turn, to);
   // The version and the betas of a client of this dialect belong to its request.
   return { text, decisions, ...(turn.dialect === "messages" && headers && { headers }) };
-}
-
-/** The client's own request, under the upstream's name for the model. */
-function forward(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const { body, stream } = turn;
-  return {
-    text: bodyWith(body, forwardChanges(body, { model, stream, profile })),
-    decisions: [],
-  };
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
@@ -66,15 +62,13 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   if (tools.text !== undefined) append(decisions, choose(body, turn, parallelCalls));
   append(decisions, writeExtra(turn, "messages", body));
   addFields(body, profile);
-  markCached(body, turn, profile);
-  leaveOut(body, profile);
+  // Clients of other dialects expect prefixes to be cached without a mark.
+  if (profile.cacheMark !== undefined && turn.dialect !== "messages")
+    body.cache_control ??= profile.cacheMark;
+  // The path replaces fields, and a hosting service may not know some.
+  for (const key of profile.route?.without ?? []) delete body[key];
   const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
   return { text, decisions };
-}
-
-/** Deletes fields that the path replaces, or that a hosting service does not know. */
-function leaveOut(body: Body, { route }: Profile): void {
-  for (const key of route?.without ?? []) delete body[key];
 }
 
 /** Leaves out a tier that the API does not have, with a decision, because price and speed differ. */
@@ -215,9 +209,4 @@ function choose(
   if (!isForced || !isThinking) return [];
   const reason = "a model that thinks cannot be made to call a tool";
   return [{ path: "tool_choice", action: "changed", reason }];
-}
-
-/** Clients of other dialects expect prefixes to be cached without a mark. */
-function markCached(body: Body, turn: Turn<UpstreamName>, { cacheMark }: Profile): void {
-  if (cacheMark !== undefined && turn.dialect !== "messages") body.cache_control ??= cacheMark;
 }

@@ -36,10 +36,15 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
   if (turn.stream) body.stream = true;
   if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
-  Object.assign(body, fields, writeText(turn, fields, drop));
-  askForLogprobs(body);
-  askForSeals(body, turn, profile);
-  keepUnstored(body, turn, profile);
+  Object.assign(body, fields);
+  if (turn.format !== undefined) {
+    const format = writeFormat(turn.format);
+    if (format === undefined)
+      drop(turn.traits.format.path, "the responses dialect has no such format");
+    else body.text = { ...(fields.text as Fields | undefined), format };
+  }
+  if (body.top_logprobs !== undefined) include(body, LOGPROBS);
+  if (turn.dialect !== "responses") setForOthers(body, profile);
   append(decisions, writeExtra(turn, "responses", body));
   addFields(body, profile);
   return { text: withWrittenTools(body, turn, drop), decisions };
@@ -96,33 +101,17 @@ const plainText = (message: Message): string =>
     return text === "" || part.text.startsWith("\n") ? text + part.text : `${text}\n\n${part.text}`;
   }, "");
 
-function writeText({ format, traits }: Turn<UpstreamName>, fields: Fields, drop: Drop): Fields {
-  if (format === undefined) return {};
-  const written = writeFormat(format);
-  if (written === undefined) {
-    drop(traits.format.path, "the responses dialect has no such format");
-    return {};
-  }
-  return { text: { ...(fields.text as Fields | undefined), format: written } };
-}
-
-function askForLogprobs(body: Record<string, unknown>): void {
-  if (body.top_logprobs !== undefined) include(body, LOGPROBS);
-}
-
 /**
- * Asks for sealed reasoning, which the client sends back with its calls if the answer is not stored.
- * Clients of other dialects have no parameter for that. A request without parameters of reasoning may
- * be for a model without reasoning, for which the API refuses to seal any.
+ * Sets fields that clients of other dialects cannot send. Their answers are not stored, so they send
+ * sealed reasoning back with its calls. A request without parameters of reasoning may be for a model
+ * without reasoning, for which the API refuses to seal any.
  */
-function askForSeals(
-  body: Record<string, unknown>,
-  { dialect }: Turn<UpstreamName>,
-  { reasoning, reasons, params }: Profile,
-): void {
-  const isTaken = reasoning === "items" && params.include !== null;
+function setForOthers(body: Record<string, unknown>, profile: Profile): void {
+  const { reasoning, reasons, params } = profile;
   const hasAny = reasons === true || body.reasoning !== undefined;
-  if (dialect !== "responses" && isTaken && hasAny) include(body, SEALS);
+  if (reasoning === "items" && params.include !== null && hasAny) include(body, SEALS);
+  // The API stores answers by default.
+  if (params.store === undefined) body.store ??= false;
 }
 
 const SEALS = "reasoning.encrypted_content";
@@ -130,13 +119,4 @@ const SEALS = "reasoning.encrypted_content";
 function include(body: Record<string, unknown>, what: string): void {
   const others = (body.include as readonly string[] | undefined) ?? [];
   if (!others.includes(what)) body.include = [...others, what];
-}
-
-/** The API stores answers unless `store` is false; clients of other dialects expect the opposite. */
-function keepUnstored(
-  body: Record<string, unknown>,
-  turn: Turn<UpstreamName>,
-  profile: Profile,
-): void {
-  if (turn.dialect !== "responses" && profile.params.store === undefined) body.store ??= false;
 }
