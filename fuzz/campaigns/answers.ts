@@ -4,6 +4,7 @@ import { builtinDialects } from "../../src/dialects/registry.ts";
 import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { isCut, type TurnEvent } from "../../src/turn/event.ts";
+import { isFields } from "../../src/json/json.ts";
 import { JsonScanner } from "../../src/json/scan.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
@@ -86,10 +87,14 @@ function misled(events: readonly Event[], { name, door, turn, reader }: Client):
   return heard.startsWith(meant) ? "" : `a ${name} client reads "${heard}" for "${meant}"`;
 }
 
+/** Events as text: fields in the order of their names, faults as their codes. */
 const brief = (events: readonly Event[]): string =>
-  JSON.stringify(events, (key, value: unknown) =>
-    key === "fault" ? (value as { code?: unknown }).code : value,
-  );
+  JSON.stringify(events, (key, value: unknown) => {
+    if (key === "fault") return (value as { code?: unknown }).code;
+    return isFields(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  });
 
 function split(text: string, at: readonly number[]): string[] {
   const places = [...new Set(at.map((place) => place % (text.length + 1)))].toSorted(

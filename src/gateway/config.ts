@@ -79,7 +79,7 @@ const timeout = (preset: number, description: string) =>
   z.int().positive().default(preset).describe(description);
 
 const timeouts = z.strictObject({
-  connect: timeout(10_000, "Time for a connection, or for a request to the Codex process."),
+  connect: timeout(10_000, "Time for a connection, or for a request to Codex."),
   queue: timeout(
     30_000,
     "Time that a request waits for a free connection; then it fails with `upstream.busy` or goes to the next upstream.",
@@ -147,7 +147,7 @@ const codexUpstream = z.strictObject({
   base_url: baseUrlFor(builtinDialects.upstreams)
     .optional()
     .describe("Responses endpoint that Codex calls; default: Codex's own sign-in."),
-  api_key: apiKey.describe("Key of that endpoint, passed in the environment of the process."),
+  api_key: apiKey.describe("Key of that endpoint, passed in its environment."),
   timeouts: timeouts.prefault({}),
   park_ms: count
     .max(3_600_000)
