@@ -3,12 +3,13 @@
 import { isFields } from "../../json/json.ts";
 import { requiredIn, typesIn } from "../../schema/keywords.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { CustomTool, FunctionTool, Tool } from "../../turn/turn.ts";
-import { exampleOf, type ValueSource } from "./example.ts";
+import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
+import { exampleOf } from "./example.ts";
 import {
-  commandSource,
+  commandSubjects,
   isCommand,
   isFreeText,
+  isNumeric,
   onOneLine,
   stemsOf,
   subjectsOf,
@@ -17,16 +18,19 @@ import {
 } from "./words.ts";
 
 /** A tool that can be called, with its namespace. */
-export type Callable = {
+export type OfferedTool = {
   readonly tool: FunctionTool<UpstreamName> | CustomTool<UpstreamName>;
   readonly namespace?: string | undefined;
 };
 
-export type MadeCall = { readonly callable: Callable; readonly input: string };
+export type DemoCall = OfferedTool & { readonly input: string };
 
-export const callables = (tools: readonly Tool<UpstreamName>[], namespace?: string): Callable[] =>
+export const callableTools = (
+  tools: readonly Tool<UpstreamName>[],
+  namespace?: string,
+): OfferedTool[] =>
   tools.flatMap((tool) => {
-    if (tool.type === "namespace") return callables(tool.tools, tool.name);
+    if (tool.type === "namespace") return callableTools(tool.tools, tool.name);
     return tool.type === "builtin" ? [] : [{ tool, namespace }];
   });
 
@@ -39,156 +43,140 @@ const MAX_CALLS = 16;
  */
 export function callsFor(
   typed: string,
-  offered: readonly Callable[],
+  offered: readonly OfferedTool[],
   must: boolean,
-): readonly MadeCall[] {
+): readonly DemoCall[] {
   const commands = commandsIn(typed, offered);
   const text = onOneLine(typed);
   const shell = commands.length === 0 ? undefined : shellIn(text, offered);
   const calls =
     shell !== undefined
-      ? commands.map((command) => made(shell, commandSource(command), command))
+      ? commands.map((command) => callOf({ tool: shell, about: commandSubjects(command) }))
       : // Words of a command name no tool; without a shell only a call that is forced is made.
         commands.length === 0 || must
         ? callsAbout(text, offered, must)
         : [];
   // The same call twice would bring the same result.
-  const isFirst = ({ callable, input }: MadeCall, at: number): boolean =>
-    calls.findIndex((one) => one.callable === callable && one.input === input) === at;
-  return calls.slice(0, MAX_CALLS).filter(isFirst);
+  const unique = new Map(
+    calls.map((call) => [JSON.stringify([call.namespace, call.tool.name, call.input]), call]),
+  );
+  return [...unique.values()];
 }
 
-function made(callable: Callable, source: ValueSource, free: string): MadeCall {
-  const { tool } = callable;
-  if (tool.type === "custom") return { callable, input: free };
+type AboutCall = { readonly tool: OfferedTool; readonly about: Subjects };
+
+function callOf({ tool: offered, about }: AboutCall): DemoCall {
+  const { tool } = offered;
+  if (tool.type === "custom") return { ...offered, input: about.quoted[0] ?? about.text };
   // References point from the root, so the root has to stay where it is.
   const schema = isFields(tool.schema) ? tool.schema : {};
-  const value = exampleOf({ type: "object", ...schema }, source);
-  return { callable, input: JSON.stringify(isFields(value) ? value : {}) };
+  const value = exampleOf({ type: "object", ...schema }, valuesFrom(about));
+  return { ...offered, input: JSON.stringify(isFields(value) ? value : {}) };
 }
 
-function callsAbout(text: string, offered: readonly Callable[], must: boolean): MadeCall[] {
+function callsAbout(text: string, offered: readonly OfferedTool[], must: boolean): DemoCall[] {
   const named = partsByTool(text, offered);
-  const fallback = named.length > 0 ? undefined : (fitting(text, offered) ?? (must && offered[0]));
-  const parts = fallback ? [{ callable: fallback, from: 0, to: text.length }] : named;
-  const planned = parts.map(({ callable, from, to }) => {
-    const own = stemsOf(`${callable.tool.name} ${callable.namespace ?? ""}`);
-    return { callable, own, about: subjectsOf(text.slice(from, to).trim(), own) };
+  const fallback = fittingTool(text, offered) ?? (must ? offered[0] : undefined);
+  const parts = named.length > 0 || fallback === undefined ? named : [{ tool: fallback, text }];
+  const planned = parts.flatMap((part) => {
+    // The words of the tool's name are no values.
+    const own = stemsOf(`${part.tool.tool.name} ${part.tool.namespace ?? ""}`);
+    const about = subjectsOf(part.text.trim(), own);
+    if (about.names.length + about.numbers.length > 0) return eachListed(part.tool, about);
+    // "Call this and that for Paris": both tools take the one name.
+    return eachListed(part.tool, { ...subjectsOf(text, own), text: about.text });
   });
-  const served = new Set(planned.filter(({ about }) => !isBare(about)).map((one) => one.callable));
-  const calls = planned.flatMap(({ callable, own, about }) => {
-    if (!isBare(about)) return eachListed(callable, about);
-    // "Call this and that for Paris": the one name is meant for both.
-    if (served.has(callable)) return [];
-    return eachListed(callable, { ...subjectsOf(text, own), text: about.text });
-  });
-  return calls
-    .slice(0, MAX_CALLS)
-    .map(({ callable, about }) => made(callable, valuesFrom(about), about.quoted[0] ?? about.text));
+  return planned.slice(0, MAX_CALLS).map(callOf);
 }
 
 const RUN = /\b(?:run|execute)(?: the| this)?(?: shell)?(?: command)?:?\s+`([^`]+)`/gi;
 
 /** The commands that the user asks to run, as in "Run `ls -la`"; the name of a tool is no command. */
-export const commandsIn = (typed: string, offered: readonly Callable[]): readonly string[] =>
-  Array.from(typed.matchAll(RUN), ([, command = ""]) => command.trim()).filter(
-    (command) => command !== "" && !offered.some(({ tool }) => tool.name === command),
-  );
+export const commandsIn = (typed: string, offered: readonly OfferedTool[]): readonly string[] =>
+  Array.from(typed.matchAll(RUN), ([, command = ""]) => command.trim())
+    .filter((command) => command !== "" && !offered.some(({ tool }) => tool.name === command))
+    .slice(0, MAX_CALLS);
 
 const SHELL = /^(?:local_?shell|shell|shell_command|exec_command|bash|run_shell_command)$/i;
 
 /** The tool that runs commands: the one that the text names, else one named like a shell, else the first. */
-function shellIn(text: string, offered: readonly Callable[]): Callable | undefined {
-  const able = offered.filter(({ tool }) => {
-    if (tool.type === "custom") return SHELL.test(tool.name);
-    const properties = Object.entries(propertiesOf(tool));
-    // A text or a list; a schema that does not say may be given either.
-    const takes = ([name, schema]: [string, unknown]): boolean =>
-      isCommand(name) &&
-      (!isFields(schema) || typesIn(schema).every((type) => /^(?:string|array|null)$/.test(type)));
-    return properties.some(takes) || (SHELL.test(tool.name) && properties.length === 0);
-  });
-  const [named] = partsByTool(text.replaceAll(/`[^`]*`/g, ""), able);
-  return named?.callable ?? able.find(({ tool }) => SHELL.test(tool.name)) ?? able[0];
+function shellIn(text: string, offered: readonly OfferedTool[]): OfferedTool | undefined {
+  const isShell = ({ tool }: OfferedTool): boolean => SHELL.test(tool.name);
+  const shells = offered.filter(
+    (one) => isShell(one) || Object.keys(propertiesOf(one)).some(isCommand),
+  );
+  const [named] = partsByTool(text.replaceAll(/`[^`]*`/g, ""), shells);
+  return named?.tool ?? shells.find(isShell) ?? shells[0];
 }
 
-const isBare = ({ names, numbers }: Subjects): boolean => names.length + numbers.length === 0;
+type TextPart = { readonly tool: OfferedTool; text: string };
 
-type TextPart = { readonly callable: Callable; readonly from: number; to: number };
-
-/** Cuts a text before each tool that it names, at the end of the sentence or clause before. */
-function partsByTool(text: string, offered: readonly Callable[]): TextPart[] {
+/** Cuts a text into its clauses; one that names no tool belongs to the clause before. */
+function partsByTool(text: string, offered: readonly OfferedTool[]): TextPart[] {
   // A word in the names of two tools names neither.
-  const owners = new Map<string, Callable | undefined>();
-  for (const callable of offered)
-    for (const word of stemsOf(callable.tool.name))
-      owners.set(word, owners.has(word) ? undefined : callable);
-  for (const callable of offered) owners.set(callable.tool.name.toLowerCase(), callable);
+  const owners = new Map<string, OfferedTool | undefined>();
+  for (const one of offered)
+    for (const word of stemsOf(one.tool.name)) owners.set(word, owners.has(word) ? undefined : one);
+  for (const one of offered) owners.set(one.tool.name.toLowerCase(), one);
   const parts: TextPart[] = [];
-  let mentionEnd = 0;
-  for (const { 0: token, index } of text.matchAll(/[\p{L}\p{N}_-]+/gu)) {
-    const words = [token.toLowerCase(), ...stemsOf(token)];
-    const callable = words.map((word) => owners.get(word)).find((owner) => owner !== undefined);
-    if (callable === undefined) continue;
-    const between = text.slice(mentionEnd, index);
-    const cuts = [...between.matchAll(/[.?!;,] | (?:and|then|also|plus) /giu)];
-    const from = mentionEnd + (cuts.at(-1)?.index ?? between.length);
+  let before = "";
+  for (const clause of text.split(/(?=[.?!;,] | (?:and|then|also|plus) )/iu)) {
+    const tokens = clause.match(/[\p{L}\p{N}_-]+/gu) ?? [];
+    const words = tokens.flatMap((token) => [token.toLowerCase(), ...stemsOf(token)]);
+    const tools = new Set(words.flatMap((word) => owners.get(word) ?? []));
     const last = parts.at(-1);
-    mentionEnd = index + token.length;
-    if (last?.callable === callable && cuts.length === 0) continue;
-    if (last !== undefined) last.to = from;
-    parts.push({ callable, from: last === undefined ? 0 : from, to: text.length });
+    if (tools.size > 0) {
+      for (const tool of tools) parts.push({ tool, text: before + clause });
+      before = "";
+    } else if (last === undefined) before += clause;
+    else last.text += clause;
   }
   return parts;
 }
 
 /** The tool that shares most words with a text; a single tool also takes any name or number. */
-function fitting(text: string, offered: readonly Callable[]): Callable | undefined {
+function fittingTool(text: string, offered: readonly OfferedTool[]): OfferedTool | undefined {
   const stems = stemsOf(text);
-  const [only] = offered;
-  if (stems.size === 0 || only === undefined) return undefined;
-  // Words for a tool: its name, its parameters, the first sentence of its description.
-  const score = ({ tool }: Callable): number => {
-    const [sentence = ""] = (tool.description ?? "").split(/[.\n]/, 1);
-    const parameters = tool.type === "function" ? Object.keys(propertiesOf(tool)) : [];
-    const words = stemsOf([tool.name, sentence, ...parameters].join(" "));
-    return [...words].filter((word) => stems.has(word)).length;
-  };
-  const best = offered.reduce((a, b) => (score(b) > score(a) ? b : a));
-  // Among the words of many tools any text finds one, so there two are needed.
-  if (offered.length > 1) return score(best) > 1 ? best : undefined;
-  const { quoted, numbers } = subjectsOf(text);
+  if (stems.size === 0) return undefined;
+  const scored = offered.map((one) => {
+    const [sentence = ""] = (one.tool.description ?? "").split(/[.\n]/, 1);
+    const words = stemsOf([one.tool.name, sentence, ...Object.keys(propertiesOf(one))].join(" "));
+    return { one, score: [...words].filter((word) => stems.has(word)).length };
+  });
+  const [best] = scored.toSorted((a, b) => b.score - a.score);
+  // Any text shares a word with one of many tools, so there two are needed.
+  if (offered.length > 1 || best === undefined)
+    return best && best.score > 1 ? best.one : undefined;
   // Scripts without capitals do not show which word is a name.
-  const isNamed = quoted.length + numbers.length > 0 || /(?<=\S )\p{Lu}|\p{Lo}/u.test(text);
-  return score(only) > 0 || isNamed || only.tool.type === "custom" ? only : undefined;
+  const isNamed = /["“`\d]|(?<=\S )\p{Lu}|\p{Lo}/u.test(text);
+  return best.score > 0 || isNamed || best.one.tool.type === "custom" ? best.one : undefined;
 }
 
-const propertiesOf = ({ schema }: FunctionTool<UpstreamName>) =>
-  isFields(schema) && isFields(schema.properties) ? schema.properties : {};
-
-type AboutCall = { readonly callable: Callable; readonly about: Subjects };
+function propertiesOf({ tool }: OfferedTool): Fields {
+  const schema = "schema" in tool && isFields(tool.schema) ? tool.schema : {};
+  return isFields(schema.properties) ? schema.properties : {};
+}
 
 /** One call for each thing listed, where the tool takes one thing at a time. */
-function eachListed(callable: Callable, about: Subjects): readonly AboutCall[] {
-  const { tool } = callable;
-  const type = tool.type === "function" ? onlyType(tool) : undefined;
+function eachListed(tool: OfferedTool, about: Subjects): readonly AboutCall[] {
+  const type = onlyType(tool);
   if (type === "string" && about.isList)
-    return about.names.map((name) => ({ callable, about: { ...about, names: [name] } }));
-  if ((type === "integer" || type === "number") && about.numbers.length > 1)
-    return about.numbers.map((one) => ({ callable, about: { ...about, numbers: [one] } }));
-  return [{ callable, about }];
+    return about.names.map((name) => ({ tool, about: { ...about, names: [name] } }));
+  if (isNumeric(type) && about.numbers.length > 1)
+    return about.numbers.map((one) => ({ tool, about: { ...about, numbers: [one] } }));
+  return [{ tool, about }];
 }
 
 /** The type of the one required parameter; undefined if there are more, or if it takes sentences. */
-function onlyType(tool: FunctionTool<UpstreamName>): string | undefined {
-  const properties = propertiesOf(tool);
-  const required = isFields(tool.schema) ? requiredIn(tool.schema) : [];
+function onlyType(offered: OfferedTool): string | undefined {
+  const { tool } = offered;
+  const properties = propertiesOf(offered);
+  const required = "schema" in tool && isFields(tool.schema) ? requiredIn(tool.schema) : [];
   const names = required.length > 0 ? required : Object.keys(properties).slice(0, 1);
-  const open = names.flatMap((name) => {
+  const [only, second] = names.flatMap((name) => {
     const schema = properties[name];
     return isFields(schema) && !("enum" in schema) && !("const" in schema) ? { name, schema } : [];
   });
-  const [only] = open;
-  if (open.length !== 1 || only === undefined || isFreeText(only.name)) return undefined;
+  if (only === undefined || second !== undefined || isFreeText(only.name)) return undefined;
   return typesIn(only.schema)[0];
 }

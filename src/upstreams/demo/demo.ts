@@ -92,8 +92,7 @@ function* choiceEvents(
       yield { type: "reasoning-delta", choice, text, of, part: 0 };
   for (const text of tokens(untilStop(reply.text, stop)))
     yield { type: "text-delta", choice, text };
-  for (const [call, { callable, input }] of reply.calls.entries()) {
-    const { tool, namespace } = callable;
+  for (const [call, { tool, namespace, input }] of reply.calls.entries()) {
     const id = `call_demo_${tally.calls + 1}`;
     yield { type: "call-start", choice, call, id, kind: tool.type, name: tool.name, namespace };
     tally.calls++;

@@ -16,7 +16,7 @@ import type { Fields, JsonSchema } from "../../turn/turn.ts";
 export type ValueSource = {
   /** Candidates for a property, best first; undefined and NaN stand for none. */
   values(name: string, schema: Fields): Iterable<unknown>;
-  /** True if a property that may be left out is spoken of. */
+  /** True if the text mentions a property that may be left out. */
   isMentioned(name: string, schema: Fields): boolean;
 };
 
@@ -82,7 +82,7 @@ class Example {
       case "number":
         return numbersFor(flat, index).find(fits) ?? 1;
       case "boolean":
-        return index % 2 === 0;
+        return index % 2 === 1;
       case "null":
         return null;
       default: {
@@ -101,7 +101,7 @@ class Example {
     const flat = Object.create(null) as Record<string, unknown>;
     const properties = Object.create(null) as Record<string, unknown>;
     const required: string[] = [];
-    // Null says little; and deep down a reference would only lead deeper.
+    // Null is a poor example; and at depth a reference would only nest deeper.
     const isSimple = (one: JsonSchema): boolean =>
       isFields(one) && (depth < DEEP ? one.type !== "null" : !("$ref" in one));
     const gather = (part: unknown, hops: number): void => {
@@ -137,13 +137,14 @@ class Example {
   #object(flat: Fields, depth: number): Fields {
     const properties = isFields(flat.properties) ? flat.properties : {};
     const required = requiredIn(flat);
-    const mentioned = Object.entries(properties).flatMap(([name, schema]) =>
-      isFields(schema) && this.#source.isMentioned(name, schema) ? [name] : [],
-    );
-    const wanted = new Set([...mentioned, ...required]);
-    const ordered = Object.keys(properties).filter((name) => wanted.has(name));
+    const isRequired = new Set(required);
+    const mentioned = Object.keys(properties).filter((name) => {
+      if (isRequired.has(name)) return true;
+      const schema = properties[name];
+      return isFields(schema) && this.#source.isMentioned(name, schema);
+    });
     return Object.fromEntries(
-      [...new Set([...ordered, ...required])].map((name) => {
+      Array.from(new Set([...mentioned, ...required]), (name) => {
         const schema = Object.hasOwn(properties, name)
           ? properties[name]
           : flat.additionalProperties;

@@ -2,7 +2,7 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Call, Part, Result, ToolChoice, Turn } from "../../turn/turn.ts";
 import { joinText, lastUserIndex, lastUserText } from "../turn-text.ts";
-import { callables, callsFor, commandsIn, type Callable, type MadeCall } from "./calls.ts";
+import { callableTools, callsFor, commandsIn, type OfferedTool, type DemoCall } from "./calls.ts";
 import { exampleOf } from "./example.ts";
 import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./words.ts";
 
@@ -10,16 +10,16 @@ import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./word
 export type Reply = {
   readonly reasoning: string;
   readonly text: string;
-  readonly calls: readonly MadeCall[];
+  readonly calls: readonly DemoCall[];
 };
 
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
 
 /** Calls fitting tools, and answers with their results when it has them. */
 export function replyTo(turn: Turn<UpstreamName>): Reply {
-  const offered = allowed(callables(turn.tools), turn.toolChoice);
+  const offered = allowed(callableTools(turn.tools), turn.toolChoice);
   const calls = nextCalls(turn, offered);
-  const names = [...new Set(calls.map(({ callable }) => callable.tool.name))].join(" and ");
+  const names = [...new Set(calls.map(({ tool }) => tool.name))].join(" and ");
   const results = resultsOf(turn);
   const known = results.length > 0 ? `, ${results.length} results are known` : "";
   const thought = calls.length > 0 ? `so I call ${names}` : "so I answer";
@@ -31,9 +31,9 @@ export function replyTo(turn: Turn<UpstreamName>): Reply {
 }
 
 function allowed(
-  offered: readonly Callable[],
+  offered: readonly OfferedTool[],
   choice: ToolChoice<UpstreamName> | undefined,
-): readonly Callable[] {
+): readonly OfferedTool[] {
   if (choice?.type === "none") return [];
   if (choice?.type !== "tool" && choice?.type !== "allowed") return offered;
   const refs = choice.type === "tool" ? [choice.tool] : choice.tools;
@@ -54,26 +54,28 @@ const mustCall = (choice: ToolChoice<UpstreamName> | undefined): boolean =>
 const LONGEST_REQUEST = 1_500;
 
 /** The calls to make now: all at once, or one after another without parallel calls. */
-function nextCalls(turn: Turn<UpstreamName>, offered: readonly Callable[]): readonly MadeCall[] {
+function nextCalls(turn: Turn<UpstreamName>, offered: readonly OfferedTool[]): readonly DemoCall[] {
   if (offered.length === 0) return [];
   const { parallelCalls, maxCalls = Infinity } = turn.params;
   const must = mustCall(turn.toolChoice);
-  const since = turn.items.slice(lastUserIndex(turn) + 1);
+  const since = itemsSinceUser(turn);
   const made = since.filter((item) => item.type === "call").length;
-  const isFirst = made === 0 && turn.items.at(-1)?.type !== "result";
-  const left = Math.max(must ? 1 : 0, maxCalls - made);
+  const isFirst = made === 0 && since.at(-1)?.type !== "result";
   if (!isFirst && !must && parallelCalls !== false) return [];
   const text = typedLines(lastUserText(turn));
   if (text.length > LONGEST_REQUEST && !must) return [];
   const all = callsFor(text, offered, must);
+  const left = Math.max(must ? 1 : 0, maxCalls - made);
   if (parallelCalls !== false) return all.slice(0, left);
   const at = must ? made % Math.max(all.length, 1) : made;
   return all.slice(at, at + Math.min(1, left));
 }
 
-/** The results since the user last spoke, each with its call. */
+const itemsSinceUser = (turn: Turn<UpstreamName>) => turn.items.slice(lastUserIndex(turn) + 1);
+
+/** The results since the last user message, each with its call. */
 function resultsOf(turn: Turn<UpstreamName>): Answered[] {
-  const since = turn.items.slice(lastUserIndex(turn) + 1);
+  const since = itemsSinceUser(turn);
   const calls = new Map(since.flatMap((item) => (item.type === "call" ? [[item.id, item]] : [])));
   return since.flatMap((item) =>
     item.type === "result" ? [{ call: calls.get(item.call), result: item }] : [],
@@ -83,11 +85,12 @@ function resultsOf(turn: Turn<UpstreamName>): Answered[] {
 /** The answer in the format that was asked for. */
 function answerText(
   turn: Turn<UpstreamName>,
-  offered: readonly Callable[],
+  offered: readonly OfferedTool[],
   results: readonly Answered[],
 ): string {
   const asked = onOneLine(typedLines(lastUserText(turn)));
-  const words = results.length > 0 ? results.map(told).join(" ") : introduction(asked, offered);
+  const words =
+    results.length > 0 ? results.map(resultSentence).join(" ") : introduction(asked, offered);
   if (turn.format?.type === "json") return JSON.stringify({ answer: words });
   if (turn.format?.type !== "schema") return words;
   const source = valuesFrom(subjectsOf(asked), factsOf(results, words));
@@ -98,7 +101,7 @@ const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest)}...`;
 
 /** A result in a sentence, with the plain values that its call was made with in brackets. */
-function told({ call, result }: Answered): string {
+function resultSentence({ call, result }: Answered): string {
   const text = shortened(plainText(result.parts), 600) || "nothing";
   const values = jsonOf(call?.input ?? "");
   const scalars = isFields(values)
@@ -113,35 +116,35 @@ function plainText(parts: readonly Part[]): string {
   const text = joinText(parts).trim();
   if (text === "" && parts.length > 0) return `a part of type ${parts[0]?.type}`;
   const value = jsonOf(text);
-  return value === undefined ? text : spelled(value);
+  return value === undefined ? text : plainValue(value);
 }
 
 /** A result is read to this depth: deeper recursion could overflow the stack. */
 const MAX_DEPTH = 64;
 
 /** A JSON value as text: its numbers and strings without quotes and brackets. */
-function spelled(value: unknown, depth = 0): string {
+function plainValue(value: unknown, depth = 0): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (depth === MAX_DEPTH) return "...";
-  if (Array.isArray(value)) return value.map((inner) => spelled(inner, depth + 1)).join("; ");
+  if (Array.isArray(value)) return value.map((inner) => plainValue(inner, depth + 1)).join("; ");
   return Object.entries(value)
-    .map(([name, inner]) => `${name.replaceAll("_", " ")} ${spelled(inner, depth + 1)}`)
+    .map(([name, inner]) => `${name.replaceAll("_", " ")} ${plainValue(inner, depth + 1)}`)
     .join(", ");
 }
 
-function introduction(asked: string, offered: readonly Callable[]): string {
+function introduction(asked: string, offered: readonly OfferedTool[]): string {
   const names = offered.slice(0, 5).map(({ tool }) => tool.name);
   const [command] = commandsIn(asked, offered);
   const more = offered.length > names.length ? ` and ${offered.length - names.length} more` : "";
   const sentences = [
-    "This is Patchbay's built-in demo model: it follows a few rules, and needs neither a network nor a key.",
+    "This is Patchbay's built-in demo model: it follows a few rules and needs no network and no key.",
     asked === "" ? "" : `You said: "${shortened(asked, 200)}"`,
     command === undefined
       ? ""
       : `I cannot run \`${shortened(command, 200)}\`: the client offers no tool that runs commands, such as \`shell\`, \`exec_command\` or \`bash\`.`,
     offered.length === 0 || command !== undefined
       ? ""
-      : `I could call ${names.join(", ")}${more}, but nothing you said seems to ask for it.`,
+      : `I could call ${names.join(", ")}${more}, but your message does not seem to ask for it.`,
     "For answers from a real model, set a key such as OPENAI_API_KEY, or add an upstream to patchbay.yaml, and start Patchbay again.",
   ];
   return sentences.filter(Boolean).join(" ");

@@ -15,7 +15,7 @@ const common: ReadonlySet<string> = new Set(
   current currently check find lookup call let dear may might must should shall`.split(/\s+/),
 );
 
-/** Brings forms of a word together: most differ only behind the sixth letter. */
+/** Forms of one word mostly differ only after the sixth letter. */
 const stem = (word: string): string =>
   (word.length > 3 ? word.replace(/s$/, "") : word).slice(0, 6);
 
@@ -40,10 +40,10 @@ export function typedLines(message: string): string {
   for (let block = 0; block < MAX_BLOCKS; block++) {
     const open = /<([a-z][\w-]*)>/.exec(rest);
     if (open === null) break;
-    const behind = open.index + open[0].length;
-    const close = rest.indexOf(`</${open[1]}>`, behind);
-    typed += rest.slice(0, close === -1 ? behind : open.index);
-    rest = rest.slice(close === -1 ? behind : close + open[0].length + 1);
+    const afterTag = open.index + open[0].length;
+    const close = rest.indexOf(`</${open[1]}>`, afterTag);
+    typed += rest.slice(0, close === -1 ? afterTag : open.index);
+    rest = rest.slice(close === -1 ? afterTag : close + open[0].length + 1);
   }
   return (typed + rest).slice(0, MAX_READ).trim();
 }
@@ -53,10 +53,9 @@ export const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").
 /** The values that a text has for a call's arguments. */
 export type Subjects = {
   readonly text: string;
-  readonly stems: ReadonlySet<string>;
   /** In quotation marks or backticks. */
   readonly quoted: readonly string[];
-  /** Quoted text, else proper names, else the words behind a preposition. */
+  /** Quoted text, else proper names, else the words after a preposition. */
   readonly names: readonly string[];
   /** True if the names follow each other, as in "Paris, Rome and Oslo". */
   readonly isList: boolean;
@@ -79,10 +78,26 @@ const PREPOSITION =
 export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): Subjects {
   const quoted = Array.from(text.matchAll(QUOTED), (found) => found.slice(1).join(""));
   const numbers = Array.from(text.matchAll(NUMBER), ([one]) => Number(one.replaceAll(",", "")));
-  const names = quoted.length > 0 ? [...quoted] : [];
+  const proper = quoted.length > 0 ? { names: quoted, isList: true } : properNames(text, own);
+  const { names, isList } =
+    proper.names.length > 0 ? proper : { names: namesAfterPreposition(text), isList: true };
+  return { text, quoted, numbers, names, isList: isList && names.length > 1 };
+}
+
+/** A command as it was typed, for each text that its tool requires. */
+export const commandSubjects = (command: string): Subjects => ({
+  text: `\`${command}\``,
+  quoted: [command],
+  names: [command],
+  numbers: [],
+  isList: false,
+});
+
+function properNames(text: string, own: ReadonlySet<string>): Pick<Subjects, "names" | "isList"> {
+  const names: string[] = [];
   let isList = true;
   let end = 0;
-  for (const { 0: whole, index } of quoted.length > 0 ? [] : text.matchAll(PROPER)) {
+  for (const { 0: whole, index } of text.matchAll(PROPER)) {
     const words = whole.split(" ");
     const isOrdinary = (word: string): boolean => common.has(word) || own.has(stem(word));
     while (isOrdinary(words[0]?.replace(/['’].*/, "").toLowerCase() ?? "")) words.shift();
@@ -95,28 +110,36 @@ export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): 
   }
   // A capital that opens a sentence makes no name ("Translate"), unless there is no other.
   if (names.length > 1 && !isList && text.startsWith(names[0] ?? "")) names.shift();
-  // Without capitals: up to four words behind a preposition, and the words listed with them.
-  const listed = names.length > 0 ? undefined : PREPOSITION.exec(text)?.[1];
-  for (const piece of listed?.split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu) ?? []) {
-    const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
-    const last = words.findIndex((word) => common.has(word));
-    const name = words.slice(0, last === -1 ? 4 : last).join(" ");
-    if (name !== "") names.push(name);
-  }
-  return { text, stems: stemsOf(text), quoted, numbers, names, isList: isList && names.length > 1 };
+  return { names, isList };
 }
+
+/** In a text without capitals: up to four words after a preposition, and the words listed with them. */
+const namesAfterPreposition = (text: string): readonly string[] =>
+  (PREPOSITION.exec(text)?.[1] ?? "")
+    .split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu)
+    .flatMap((piece) => {
+      const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
+      const last = words.findIndex((word) => common.has(word));
+      return words.slice(0, last === -1 ? 4 : last).join(" ") || [];
+    });
 
 export const plainName = (name: string): string =>
   name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
 
+/** Parameters by their plain names. */
 const FREE_TEXT =
   /^(?:query|search|question|prompt|text|message|content|input|body|q|topic|instructions?|request)$/;
+const COMMAND = /^(?:command|cmd)s?$/;
+const RUN = /^(?:command|cmd|shell|script|code|argv?|args)s?$/;
+const FOLDER = /^(?:cwd|dir|directory|workdir|workingdirectory)$/;
 
-/** A parameter that takes whole sentences, by its name. */
+/** A parameter that takes whole sentences. */
 export const isFreeText = (name: string): boolean => FREE_TEXT.test(plainName(name));
 
-/** A parameter that takes a command to run, by its name. */
-export const isCommand = (name: string): boolean => /^(?:command|cmd)s?$/.test(plainName(name));
+export const isCommand = (name: string): boolean => COMMAND.test(plainName(name));
+
+export const isNumeric = (type: string | undefined): boolean =>
+  type === "number" || type === "integer";
 
 const PLACE = "(\\p{Lu}[\\p{L}'-]*(?: \\p{Lu}[\\p{L}'-]*)*|\\S+@\\S+|[\\p{L}\\p{N}_]+)";
 
@@ -137,40 +160,42 @@ export function valuesFrom(
   about: Subjects,
   known: ReadonlyMap<string, readonly unknown[]> = new Map(),
 ): ValueSource {
-  const { text, quoted, stems } = about;
+  const { text, quoted } = about;
+  const stems = stemsOf(text);
+  const [, command] = /`([^`]+)`/.exec(text) ?? [];
+  const lowered = text.toLowerCase();
   const names = about.names.values();
-  const numbers = [...about.numbers];
-  const isSpokenOf = (word: string): boolean => [...stemsOf(word)].some((one) => stems.has(one));
-  const mentioned = (values: readonly unknown[]): readonly string[] =>
-    values.filter(
-      (one) =>
-        typeof one === "string" &&
-        isSpokenOf(one) &&
-        text.toLowerCase().includes(one.toLowerCase()),
-    ) as string[];
-  const isNumeric = (type = "string"): boolean => type === "number" || type === "integer";
+  const numbers = about.numbers.values();
+  const isNamed = (word: string): boolean => [...stemsOf(word)].some((one) => stems.has(one));
+  const mentioned = (values: unknown): readonly unknown[] =>
+    (Array.isArray(values) ? values : []).filter(
+      (one) => typeof one === "string" && isNamed(one) && lowered.includes(one.toLowerCase()),
+    );
   return {
     isMentioned: (name, schema) =>
       known.has(plainName(name)) ||
-      (Array.isArray(schema.enum) && mentioned(schema.enum).length > 0) ||
-      (isNumeric(typesIn(schema)[0]) && about.numbers.length > 0 && isSpokenOf(name)),
+      mentioned(schema.enum).length > 0 ||
+      (isCommand(name) && command !== undefined) ||
+      (isNumeric(typesIn(schema)[0]) && about.numbers.length > 0 && isNamed(name)),
     *values(name, schema) {
       const plain = plainName(name);
       const [type = "string"] = typesIn(schema);
       const items = isFields(schema.items) ? schema.items : {};
       yield* known.get(plain) ?? [];
       if (Array.isArray(schema.enum)) yield* mentioned(schema.enum);
-      else if (/^(?:command|cmd|shell|script|code|argv?|args)s?$/.test(plain)) {
+      else if (RUN.test(plain)) {
         // Prose of the user is never run: only text in backticks is a command.
-        const command = /`([^`]+)`/.exec(text)?.[1] ?? "echo demo";
-        yield type === "array" ? argumentList(command) : command;
+        const line = command ?? "echo demo";
+        const isList = isCommand(name) && plain.endsWith("s");
+        yield type !== "array" ? line : isList ? [line] : argumentList(line);
       } else if (type === "array" && Array.isArray(items.enum)) yield mentioned(items.enum);
       else if (type === "array") yield typesIn(items)[0] === "string" ? about.names : about.numbers;
-      else if (isNumeric(type)) while (numbers.length > 0) yield numbers.shift();
+      else if (isNumeric(type)) yield* numbers;
       else if (type === "string") {
         for (const [properties, shape] of shapes)
           if (properties.test(plain) || properties.test(String(schema.format)))
             yield shape.exec(text)?.[1];
+        if (FOLDER.test(plain)) yield ".";
         if (isFreeText(name)) yield quoted[0] ?? text;
         yield names.next().value;
         if (text.split(" ").length <= 3 && stems.size > 0) yield text;
@@ -178,21 +203,6 @@ export function valuesFrom(
     },
   };
 }
-
-/** Arguments of a shell: the command as it was typed, and nothing else of the text. */
-export const commandSource = (command: string): ValueSource => ({
-  isMentioned: isCommand,
-  *values(name, schema) {
-    const plain = plainName(name);
-    const [type = "string"] = typesIn(schema);
-    if (isCommand(name)) {
-      if (type === "array") yield plain.endsWith("s") ? [command] : argumentList(command);
-      yield command;
-    } else if (type === "boolean") yield false;
-    else if (type === "string" && schema.enum === undefined)
-      yield /dir|cwd|path|folder/.test(plain) ? "." : command;
-  },
-});
 
 /** A program and its arguments; other commands need a shell. */
 const argumentList = (command: string): readonly string[] =>
