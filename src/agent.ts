@@ -3,7 +3,7 @@ import type { Adapter } from "./agent/adapter.ts";
 import { type Agent, readAgentSection, type ReadSectionOutcome } from "./agent/agent.ts";
 import type { AgentEvent, RunResult } from "./agent/events.ts";
 import type { Session } from "./agent/session.ts";
-import { runAgent, type RunOptions as AllOptions, streamAgent } from "./agent/run.ts";
+import { runToEnd, type RunInput, streamAgent } from "./agent/run.ts";
 import { type ConfigInput, parseConfig } from "./gateway/config.ts";
 import { openPlatform, type Platform } from "./gateway/platform.ts";
 import { selectChain } from "./gateway/run/select.ts";
@@ -32,19 +32,19 @@ export {
   type Visibility,
 } from "./agent/session.ts";
 export type { StandardSchema } from "./agent/tool.ts";
-export type { Capabilities, Strategy } from "./agent/strategy.ts";
+export type { AdapterCapabilities, Strategy } from "./agent/strategy.ts";
 export { tool, type Tool, type ToolContext } from "./agent/tool.ts";
 export { Fault, type FaultCode } from "./turn/fault.ts";
 
 /** Options of a run; the clock is the machine's by default. */
-export type RunOptions = Omit<AllOptions, "clock"> & Partial<Pick<AllOptions, "clock">>;
+export type RunOptions = Omit<RunInput, "clock"> & Partial<Pick<RunInput, "clock">>;
 
 /** Runs an agent to its end. Throws the Fault of a run that failed. */
 export const run = <P, O>(
   agent: Agent<P, O>,
   params: P,
   options: RunOptions,
-): Promise<RunResult<O>> => runAgent(agent, params, { clock: systemClock, ...options });
+): Promise<RunResult<O>> => runToEnd(agent, params, { clock: systemClock, ...options });
 
 /** Runs an agent and emits its progress; the last event is `run-end` or `run-fail`. Nothing is thrown. */
 export const stream = <P, O>(

@@ -5,7 +5,7 @@ import {
   catalogOf,
   leadOf,
   pathsLike,
-  readSection,
+  readCatalog,
   type ReadSectionResult,
   stateOf,
 } from "./catalog.ts";
@@ -18,7 +18,13 @@ import {
   type Visibility,
   type VisibilitySet,
 } from "./session.ts";
-import { invalid, issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
+import {
+  invalidAgent,
+  issuesText,
+  jsonSchemaOf,
+  type OutputOf,
+  type StandardSchema,
+} from "./tool.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
@@ -68,7 +74,7 @@ export async function checkParams(
   if (params === undefined) return given;
   const checked = await params["~standard"].validate(given);
   if (checked.issues === undefined) return checked.value as Fields;
-  throw invalid(
+  throw invalidAgent(
     `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
   );
 }
@@ -131,7 +137,7 @@ export async function readAgentSection(
 ): Promise<ReadSectionOutcome> {
   const params = await checkParams(agent, given);
   const state = stateOf({ params, session }, session.overrides);
-  const reading = readSection(agent.catalog, key, state, LOADERS.read);
+  const reading = readCatalog(agent.catalog, key, state, LOADERS.read);
   if (reading.type === "unknown")
     return { success: false, message: reading.message, value: undefined };
   if (reading.type === "opened")
@@ -161,7 +167,7 @@ function checkPath({ catalog, name }: AnyAgent, path: string): void {
   const [meant] = pathsLike(path, catalog.nodes);
   const paths = catalog.nodes.map((node) => `\`${node.path}\``).join(", ");
   const hint = meant === undefined ? ` Its sections are ${paths}.` : ` Did you mean \`${meant}\`?`;
-  throw invalid(
+  throw invalidAgent(
     `The agent \`${name}\` has no section \`${path.slice(0, 200)}\`, whose visibility was to be set.${hint}`,
   );
 }

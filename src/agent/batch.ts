@@ -24,7 +24,7 @@ type Events<Value = void> = AsyncGenerator<AgentEvent, Value>;
 const UNFINISHED = "Error: the run ended before the tool had finished.";
 
 /** The calls of one answer. */
-export class Batch {
+export class CallBatch {
   /** Openings that need a restart. */
   readonly requested: VisibilitySet[] = [];
   /** Calls of tools that the caller runs. */

@@ -42,7 +42,7 @@ export function describeReader(lines: readonly string[], most: number): ReaderTe
  * The tool that opens sections: a function, or for providers that load deferred tools a search that
  * the client runs. The keys do not change during a conversation, so that the declaration stays the same.
  */
-export function readTool(
+export function readerTool(
   name: string | undefined,
   description: string,
   keys: readonly string[],

@@ -7,7 +7,7 @@ import { Fault } from "../turn/fault.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
 import type { Item, Message, ToolChoice } from "../turn/turn.ts";
 import type { ModelRequest } from "./adapter.ts";
-import { Batch, skip } from "./batch.ts";
+import { CallBatch, skip } from "./batch.ts";
 import type { AgentEvent, RunResult } from "./events.ts";
 import { LOADERS } from "./loader.ts";
 import { authorCall, type AuthorCall, lower, type Lowered, lowerItems } from "./lower.ts";
@@ -89,7 +89,7 @@ async function* innerLoop(
     const text = textOf(items);
     if (calls.length > 0) {
       checkLimits(state, undefined);
-      const batch = new Batch(state);
+      const batch = new CallBatch(state);
       yield* batch.run(calls);
       const { requested, pending, isUsed } = batch;
       state.isUsed ||= isUsed;

@@ -20,7 +20,7 @@ import {
   type Node,
   type OpenedReading,
   type Reading,
-  readSection,
+  readCatalog,
   render,
   type State,
   stateOf,
@@ -33,7 +33,7 @@ import {
   keyIn,
   type LoaderNames,
   describeReader,
-  readTool,
+  readerTool,
   unwrapCall,
   wrapCall,
 } from "./loader.ts";
@@ -86,7 +86,7 @@ export function lower(disclosure: Disclosure): Lowered {
   const keys = closedIn(catalog, head).map(({ path }) => path);
   const { description, list } = describeReader(catalogLines(catalog, head), maxDescription);
   const { first, later, skipped } = directTools(disclosure, head, view);
-  const reader = readTool(strategy === "native" ? undefined : names.read, description, keys);
+  const reader = readerTool(strategy === "native" ? undefined : names.read, description, keys);
   const isClosable = keys.length > 0;
   const catalogue = isClosable ? list : undefined;
   return {
@@ -319,7 +319,7 @@ export function resolveCall(call: Call, disclosure: Disclosure): Resolved {
     const key = keyIn(call.input);
     if (key === undefined)
       return { type: "unknown", message: 'A reading takes {"key": the key of a section}.' };
-    return { type: "reading", reading: readSection(catalog, key, state, names.read) };
+    return { type: "reading", reading: readCatalog(catalog, key, state, names.read) };
   }
   const outside = base.find((one) => one.name === name);
   if (outside !== undefined) return { type: "tool", tool: outside };
@@ -331,7 +331,7 @@ export function resolveCall(call: Call, disclosure: Disclosure): Resolved {
     return { type: "unknown", message: unknownTool(name, known) };
   }
   if (state.isReached(owner)) return { type: "tool", tool };
-  const reading = readSection(catalog, owner.path, state, names.read);
+  const reading = readCatalog(catalog, owner.path, state, names.read);
   return { type: "tool", tool, ...(reading.type === "opened" && { reading }) };
 }
 

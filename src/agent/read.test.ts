@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { named, sections } from "../../test/agent/library.ts";
 import type { Fields } from "../turn/turn.ts";
-import { catalogOf, type Reading, readSection, render, stateOf } from "./catalog.ts";
+import { catalogOf, type Reading, readCatalog, render, stateOf } from "./catalog.ts";
 import { section, type Section } from "./section.ts";
 import { Session, type SessionEvent } from "./session.ts";
 
@@ -23,7 +23,7 @@ function scene(
   const state = stateOf({ params, session }, session.overrides);
   return {
     view: render(catalog, state, "read_section"),
-    read: (key: string): Reading => readSection(catalog, key, state, "read_section"),
+    read: (key: string): Reading => readCatalog(catalog, key, state, "read_section"),
   };
 }
 

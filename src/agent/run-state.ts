@@ -58,7 +58,7 @@ export function disclosureOf(state: RunState, requested: readonly SessionEvent[]
 }
 
 /** Limits of a run. */
-export type Limits = {
+export type RunLimits = {
   /** Requests to the model; 50 by default. */
   readonly rounds?: number | undefined;
   /** Answers with nothing but readings until the loader is withdrawn; 8 by default. */
@@ -71,7 +71,7 @@ export type Limits = {
   readonly toolMs?: number | undefined;
 };
 
-export const withDefaults = (given: Limits = {}) => ({
+export const withDefaults = (given: RunLimits = {}) => ({
   ...given,
   rounds: given.rounds ?? 50,
   hiddenRounds: given.hiddenRounds ?? 8,
@@ -83,7 +83,7 @@ const deadlinePassed = (): Fault => new Fault("agent.deadline", "The run passed 
 /** Aborts with the caller's signal and at the deadline. `release` cancels the work that is left. */
 export function runSignal(
   clock: Clock,
-  { deadline }: Limits,
+  { deadline }: RunLimits,
   given: AbortSignal | undefined,
 ): { readonly signal: AbortSignal; readonly release: () => void } {
   const own = new AbortController();

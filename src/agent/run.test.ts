@@ -6,7 +6,7 @@ import { stillClock } from "../../test/support/still-clock.ts";
 import type { Fields } from "../turn/turn.ts";
 import { agent, type Agent } from "./agent.ts";
 import type { AgentEvent, LogLine, RunResult } from "./events.ts";
-import { runAgent, type RunOptions, streamAgent } from "./run.ts";
+import { runToEnd, type RunInput, streamAgent } from "./run.ts";
 import { section } from "./section.ts";
 import { Session } from "./session.ts";
 import { tool, type Tool } from "./tool.ts";
@@ -14,7 +14,7 @@ import { tool, type Tool } from "./tool.ts";
 const say = (text: string): Moves => [{ say: text }];
 const use = (name: string): Move => ({ blurt: name, with: { text: "x" } });
 
-type Playing = Partial<RunOptions> & { readonly script: readonly Moves[] };
+type Playing = Partial<RunInput> & { readonly script: readonly Moves[] };
 
 /** Runs an agent of some tools on a script. */
 async function play<O>(of: Agent<Fields, O> | readonly Tool[], { script, ...options }: Playing) {
@@ -271,7 +271,7 @@ it("a conversation can go on under another strategy, and without another model's
   const session = new Session();
   const clock = stillClock();
   const adapter = { ...first.adapter, name: "other/model" };
-  await runAgent(librarian, {}, { adapter, session, clock, strategy: "wrap", input: "One." });
+  await runToEnd(librarian, {}, { adapter, session, clock, strategy: "wrap", input: "One." });
   const { asked } = await play(librarian, { session, script: [say("Ok.")] });
   expect(asked[0]?.tools).toEqual(["note", "search", "cite", "read_section"]);
   expect(asked[0]?.text).toContain('"name":"search","input":"{\\"text\\":\\"x\\"}"');

@@ -11,7 +11,7 @@ import { mainLoop } from "./loop.ts";
 import { currentState, declarationOf } from "./lower.ts";
 import {
   disclosureOf,
-  type Limits,
+  type RunLimits,
   runSignal,
   type RunState,
   type ToolUse,
@@ -21,7 +21,7 @@ import { headOverridesIn, Session, threadIn } from "./session.ts";
 import { chooseStrategy, type Load, strategies, type Strategy, supported } from "./strategy.ts";
 import type { Tool } from "./tool.ts";
 
-export type RunOptions = {
+export type RunInput = {
   readonly adapter: Adapter;
   /** The conversation to continue; without one a new one starts. */
   readonly session?: Session | undefined;
@@ -34,7 +34,7 @@ export type RunOptions = {
   /** Tools of this run, outside all sections. */
   readonly tools?: readonly Tool[] | undefined;
   readonly use?: ToolUse | undefined;
-  readonly limits?: Limits | undefined;
+  readonly limits?: RunLimits | undefined;
   /** Parameters of the model, such as the temperature. */
   readonly modelParams?: Params | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -46,7 +46,7 @@ export type RunOptions = {
 export async function* streamAgent<P, O>(
   agent: Agent<P, O>,
   params: P,
-  options: RunOptions,
+  options: RunInput,
 ): AsyncGenerator<AgentEvent<O>, void> {
   const { clock, observer = {} } = options;
   const { signal, release } = runSignal(clock, options.limits ?? {}, options.signal);
@@ -75,10 +75,10 @@ export async function* streamAgent<P, O>(
 }
 
 /** Runs an agent to its end. Throws the Fault of a failed run. */
-export async function runAgent<P, O>(
+export async function runToEnd<P, O>(
   agent: Agent<P, O>,
   params: P,
-  options: RunOptions,
+  options: RunInput,
 ): Promise<RunResult<O>> {
   for await (const event of streamAgent(agent, params, options)) {
     if (event.type === "run-end") return event.result;
@@ -90,7 +90,7 @@ export async function runAgent<P, O>(
 async function startRun(
   agent: Agent<never, unknown>,
   given: Fields,
-  options: RunOptions,
+  options: RunInput,
   signal: AbortSignal,
 ): Promise<RunState> {
   const { adapter, session = new Session(), clock, input, tools = [], use = "auto" } = options;

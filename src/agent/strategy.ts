@@ -11,7 +11,7 @@ export const strategies = ["eager", "native", "wrap", "append", "restart"] as co
 export type Strategy = (typeof strategies)[number];
 
 /** The provider's handling of the tools of a request. */
-export type Capabilities = {
+export type AdapterCapabilities = {
   /** The provider keeps tools that are marked as deferred out of the prompt until they are loaded. */
   readonly deferred: boolean;
   /** Tools are part of a cached prefix: changing them bills the whole conversation again. */
@@ -23,7 +23,7 @@ export type Capabilities = {
 
 /** The capabilities that decide the strategy. */
 export type ToolSupport = {
-  readonly capabilities: Capabilities;
+  readonly capabilities: AdapterCapabilities;
   /** Tools can be added to a running conversation. Otherwise opening a section with tools restarts it. */
   readonly supportsDynamicTools: boolean;
 };

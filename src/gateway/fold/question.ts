@@ -1,6 +1,6 @@
 /** Writes the request of one round: the conversation as the upstream has seen it, with its tools folded. */
 
-import { readingText, readSection, stateOf } from "../../agent/catalog.ts";
+import { readingText, readCatalog, stateOf } from "../../agent/catalog.ts";
 import { type Disclosure, lower, lowerItems } from "../../agent/lower.ts";
 import { type ItemAdded, type OpenedBy, Session, type VisibilitySet } from "../../agent/session.ts";
 import { identityKey } from "../../tools/names/identity.ts";
@@ -157,7 +157,7 @@ export function readingOf(
   { catalog, names }: Words,
 ): HiddenExchange | undefined {
   const state = stateOf({ params: {}, session: new Session() }, new Map());
-  const reading = readSection(catalog, path, state, names.read);
+  const reading = readCatalog(catalog, path, state, names.read);
   if (reading.type === "unknown") return undefined;
   return {
     id: `section_${number}`,

@@ -1,6 +1,6 @@
 import { currentState, unknownTool, violationOf, violationText } from "../../agent/lower.ts";
 import { keyIn, unwrapCall } from "../../agent/loader.ts";
-import { readingText, readSection } from "../../agent/catalog.ts";
+import { readingText, readCatalog } from "../../agent/catalog.ts";
 import type { OpenedBy } from "../../agent/session.ts";
 import { noDisclosure, type DisclosureFigures } from "../../observe/happening.ts";
 import { AnswerFold } from "../../stream/fold.ts";
@@ -300,7 +300,7 @@ function readIn(round: Round, call: Call): Outcome {
   const key = keyIn(call.input);
   if (key === undefined)
     return miss(call, "read", `\`${names.read}\` takes {"key": the key of a section}.`);
-  const reading = readSection(catalog, key, currentState(question.disclosure), names.read);
+  const reading = readCatalog(catalog, key, currentState(question.disclosure), names.read);
   if (reading.type === "unknown") {
     // The key may be a tool: the answer names the section that has it.
     const tool = namedTool(folded, key.trim());

@@ -9,11 +9,16 @@ import type { OpenOptions, Upstream } from "../upstream.ts";
 import { BufferedSink } from "./buffered-sink.ts";
 import { bundledModels, childEnvironment, needsLogin, type Provider } from "./home.ts";
 import { findCommand } from "./command.ts";
-import { type Continuation, continuationOf, ParkedThreads, threadKey } from "./continuation.ts";
+import {
+  type ThreadContinuation,
+  continuationOf,
+  ParkedThreads,
+  threadKey,
+} from "./continuation.ts";
 import { type CodexContext, failureOf } from "./faults.ts";
 import { Pool, type TurnSlot, Worker } from "./worker.ts";
 import { type CodexRequest, writeCodexRequest } from "./request.ts";
-import { type AppServer, type Notice, startServer } from "./server.ts";
+import { type AppServer, type ServerNotice, startServer } from "./server.ts";
 import { Thread } from "./thread.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -41,7 +46,7 @@ export type CodexOptions = {
   readonly clock: Clock;
   /** From 0 up to 1, to spread retries. */
   readonly random: () => number;
-  readonly notice?: ((notice: Notice) => void) | undefined;
+  readonly notice?: ((notice: ServerNotice) => void) | undefined;
 };
 
 const CLOSE_MS = 10_000;
@@ -127,7 +132,7 @@ function share(options: CodexOptions): Shared {
 }
 
 /** A parked thread and the request that continues it. */
-type Parked = { readonly thread: Thread; readonly continuation: Continuation };
+type Parked = { readonly thread: Thread; readonly continuation: ThreadContinuation };
 
 /** One turn. Its first attempt may continue a parked thread; any other starts a new one. */
 class CodexTurn extends Retries {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item, Part } from "../../turn/turn.ts";
-import { writeItem } from "./request.ts";
+import { writeCodexItem } from "./request.ts";
 
 function write(item: Item<UpstreamName>) {
   const lost: string[] = [];
-  const written = writeItem(item, (action, reason) => void lost.push(`${action}: ${reason}`));
+  const written = writeCodexItem(item, (action, reason) => void lost.push(`${action}: ${reason}`));
   return { written, lost };
 }
 const result = (...parts: Part[]): Item<UpstreamName> => ({

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readModel } from "./request.ts";
+import { modelAndEffort } from "./request.ts";
 
 it.each([
   ["gpt-5.5", "gpt-5.5", undefined],
@@ -11,5 +11,5 @@ it.each([
   ["gpt-5.5-codex", "gpt-5.5-codex", undefined],
   ["-high", "-high", undefined],
 ])("%s is %s with effort %s", (name, model, effort) => {
-  expect(readModel(name)).toEqual(effort === undefined ? { model } : { model, effort });
+  expect(modelAndEffort(name)).toEqual(effort === undefined ? { model } : { model, effort });
 });

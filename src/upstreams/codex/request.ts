@@ -25,7 +25,7 @@ const suffixes: Readonly<Record<string, string>> = {
 };
 
 /** A model's name may end in its reasoning effort: `gpt-5.5-H`, `gpt-5.5-high`. */
-export function readModel(name: string): {
+export function modelAndEffort(name: string): {
   readonly model: string;
   readonly effort?: string | undefined;
 } {
@@ -61,7 +61,7 @@ export function writeCodexRequest(
 ): CodexRequest {
   const { fields, decisions } = writeParams(turn, standIns.codex, profile);
   requireMatch(turn);
-  const { model, effort } = readModel(name);
+  const { model, effort } = modelAndEffort(name);
   const { items, base } = writeHistory(turn, decisions);
   const tools = dynamicTools(turn, decisions);
   const developer =
@@ -131,7 +131,7 @@ function writeHistory(
   const items: Fields[] = [];
   for (const [at, item] of turn.items.entries()) {
     if (at === 0 && base !== undefined) continue;
-    const written = writeItem(item, (action, reason) =>
+    const written = writeCodexItem(item, (action, reason) =>
       decisions.push({ path: itemPath(turn, at), action, reason }),
     );
     if (written !== undefined) items.push(written);
@@ -182,7 +182,7 @@ function noteIncludes(include: unknown, decisions: Decision[]): void {
 type Decide = (action: "dropped" | "changed" | "reshaped", reason: string) => void;
 
 /** An item as `thread/inject_items` takes it; undefined where Codex has no such item. */
-export function writeItem(item: Item<UpstreamName>, decide: Decide): Fields | undefined {
+export function writeCodexItem(item: Item<UpstreamName>, decide: Decide): Fields | undefined {
   switch (item.type) {
     case "message":
       return writeMessage(item, decide);

@@ -87,7 +87,7 @@ export function lineReader({ longest, onLine, onSkipped }: LineOptions): (chunk:
 }
 
 /** An entry for the log; never content. */
-export type Notice =
+export type ServerNotice =
   | { readonly event: "started"; readonly pid: number | undefined }
   | { readonly event: "gone"; readonly reason: string }
   | { readonly event: "noise"; readonly bytes: number }
@@ -103,7 +103,7 @@ type ServerOptions = {
   readonly clock: Clock;
   /** Longest time of a request to the process, in milliseconds. */
   readonly timeout: number;
-  readonly notice: (notice: Notice) => void;
+  readonly notice: (notice: ServerNotice) => void;
 };
 
 /** A process that is initialized and takes requests. */

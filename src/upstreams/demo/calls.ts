@@ -121,8 +121,8 @@ function partsByTool(text: string, offered: readonly OfferedTool[]): TextPart[] 
   const parts: TextPart[] = [];
   let before = "";
   for (const clause of text.split(/(?=[.?!;,] | (?:and|then|also|plus) )/iu)) {
-    const tokens = clause.match(/[\p{L}\p{N}_-]+/gu) ?? [];
-    const words = tokens.flatMap((token) => [token.toLowerCase(), ...stemsOf(token)]);
+    const tokens = clause.toLowerCase().match(/[\p{L}\p{N}_-]+/gu) ?? [];
+    const words = [...tokens, ...stemsOf(clause)];
     const tools = new Set(words.flatMap((word) => owners.get(word) ?? []));
     const last = parts.at(-1);
     if (tools.size > 0) {

@@ -5,7 +5,7 @@ import type { StopReason, TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
-import { replyTo, type Reply } from "./reply.ts";
+import { replyTo, type DemoReply } from "./reply.ts";
 import { demo } from "../../profiles/scripted.ts";
 import { inputTokens } from "../tokens.ts";
 import type { Upstream } from "../upstream.ts";
@@ -39,7 +39,11 @@ export function demoUpstream({ name = "demo", profile = demo }: DemoOptions = {}
 /** Numbers of the whole answer. */
 type Tally = { output: number; reasoning: number; calls: number };
 
-function* eventsOf(turn: Turn<UpstreamName>, model: string, reply: Reply): Generator<Event, void> {
+function* eventsOf(
+  turn: Turn<UpstreamName>,
+  model: string,
+  reply: DemoReply,
+): Generator<Event, void> {
   const { n = 1, maxTokens = Infinity } = turn.params;
   const tally: Tally = { output: 0, reasoning: 0, calls: lastCall(turn.items) };
   const input = inputTokens(turn);
@@ -72,7 +76,7 @@ const lastCall = (items: readonly Item<UpstreamName>[]): number =>
 const openings = ["Put another way: ", "Once more: ", "In short: "];
 
 /** Each choice has another wording if the format leaves the wording free. */
-function varied(reply: Reply, choice: number, { format }: Turn<UpstreamName>): Reply {
+function varied(reply: DemoReply, choice: number, { format }: Turn<UpstreamName>): DemoReply {
   const free = format === undefined || format.type === "text";
   if (choice === 0 || !free || reply.text === "") return reply;
   return { ...reply, text: `${openings[(choice - 1) % openings.length]}${reply.text}` };
@@ -80,7 +84,7 @@ function varied(reply: Reply, choice: number, { format }: Turn<UpstreamName>): R
 
 /** One reply, a token in each event except `call-end`. */
 function* choiceEvents(
-  reply: Reply,
+  reply: DemoReply,
   choice: number,
   { params }: Turn<UpstreamName>,
   tally: Tally,

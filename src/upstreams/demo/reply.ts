@@ -7,7 +7,7 @@ import { exampleOf } from "./example.ts";
 import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./words.ts";
 
 /** The demo's answer to a turn. */
-export type Reply = {
+export type DemoReply = {
   readonly reasoning: string;
   readonly text: string;
   readonly calls: readonly DemoCall[];
@@ -16,7 +16,7 @@ export type Reply = {
 type Answered = { readonly call: Call<UpstreamName> | undefined; readonly result: Result };
 
 /** Calls fitting tools, and answers with their results when it has them. */
-export function replyTo(turn: Turn<UpstreamName>): Reply {
+export function replyTo(turn: Turn<UpstreamName>): DemoReply {
   const offered = allowed(callableTools(turn.tools), turn.toolChoice);
   const calls = nextCalls(turn, offered);
   const names = [...new Set(calls.map(({ tool }) => tool.name))].join(" and ");

@@ -5,7 +5,15 @@ import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { ConnectionShares } from "./connection-shares.ts";
-import { broken, type Failing, malformed, noAnswer, refusal, shown, tooLong } from "./fault.ts";
+import {
+  broken,
+  type Failing,
+  malformedAnswer,
+  noAnswer,
+  failureOfRefusal,
+  shown,
+  tooLong,
+} from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
 import type { OpenOptions } from "../upstream.ts";
 import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transport.ts";
@@ -34,8 +42,8 @@ const LONGEST_REST = 256 * 1024;
 const REST_MS = 2_000;
 
 // One error for all stopped turns: taking a stack is expensive, and its text is not shown.
-const left = new Error("The turn was stopped.");
-const enough = new Error("The answer was over and its connection was not.");
+const stoppedByClient = new Error("The turn was stopped.");
+const readEnough = new Error("The answer has ended, and its connection has not.");
 
 /**
  * One HTTP answer while it arrives: bytes to text, text to frames, frames to
@@ -47,13 +55,13 @@ export class HttpAnswer implements ResponseHandler, Flow {
   readonly #reader: EventReader;
   readonly #decoder: Utf8Decoder;
   #controller: ResponseController | undefined;
-  #paused = false;
+  #isPaused = false;
   /** The sink has received its end, or takes no more events. */
-  #over = false;
-  #stopped = false;
+  #isEnded = false;
+  #isStopped = false;
   /** The exchange has ended. */
-  #closed = false;
-  #spoken = false;
+  #isClosed = false;
+  #hasEmitted = false;
   /** Chunks of one network read. */
   #chunks: Uint8Array[] = [];
   #status = 0;
@@ -72,27 +80,27 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   pause(): void {
-    if (this.#over) return;
-    this.#paused = true;
+    if (this.#isEnded) return;
+    this.#isPaused = true;
     this.#controller?.pause();
   }
 
   resume(): void {
-    this.#paused = false;
+    this.#isPaused = false;
     this.#controller?.resume();
   }
 
   stop(): void {
-    this.#stopped = true;
-    if (this.#over) return;
-    this.#over = true;
-    this.#controller?.abort(left);
+    this.#isStopped = true;
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#controller?.abort(stoppedByClient);
   }
 
   onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    if (this.#over) controller.abort(left);
-    else if (this.#paused) controller.pause();
+    if (this.#isEnded) controller.abort(stoppedByClient);
+    else if (this.#isPaused) controller.pause();
   }
 
   onResponseStart(_: ResponseController, status: number, headers: Headers): void {
@@ -105,17 +113,17 @@ export class HttpAnswer implements ResponseHandler, Flow {
     const encoding = headerValue(headers["content-encoding"]);
     if (encoding === "" || encoding === "identity") return;
     if (this.#form !== "refusal")
-      return this.#abandon(
+      return this.#failMalformed(
         `packed its answer (${encoding}) though it was not asked to. Switch compression off there.`,
       );
-    this.#refused();
-    this.#controller?.abort(enough);
+    this.#failRefused();
+    this.#controller?.abort(readEnough);
   }
 
   onResponseData(controller: ResponseController, chunk: Uint8Array): void {
-    if (this.#over) {
+    if (this.#isEnded) {
       this.#rest += chunk.length;
-      if (this.#rest > LONGEST_REST) controller.abort(enough);
+      if (this.#rest > LONGEST_REST) controller.abort(readEnough);
       return;
     }
     // A transport hands over the chunks of one network read without a pause between them.
@@ -128,13 +136,13 @@ export class HttpAnswer implements ResponseHandler, Flow {
     const began = clock.now();
     this.#close();
     this.#read();
-    if (!this.#over) this.#hearLast();
-    if (!this.#over) {
-      if (this.#form === "refusal") this.#refused();
+    if (!this.#isEnded) this.#readRest();
+    if (!this.#isEnded) {
+      if (this.#form === "refusal") this.#failRefused();
       else {
         if (this.#form === "whole") this.#reader.whole(this.#text, this.#emit);
-        if (this.#form !== "whole" && !this.#spoken && this.#text.trim() !== "")
-          this.#give(noAnswer(failing, this.#text));
+        if (this.#form !== "whole" && !this.#hasEmitted && this.#text.trim() !== "")
+          this.#fail(noAnswer(failing, this.#text));
         else this.#finish();
       }
     }
@@ -143,32 +151,32 @@ export class HttpAnswer implements ResponseHandler, Flow {
 
   onResponseError(_: ResponseController, error: Error): void {
     this.#close();
-    if (this.#over) return;
+    if (this.#isEnded) return;
     try {
       this.#read();
-      if (this.#over) return;
-      if (this.#form === "refusal" && this.#text !== "") return this.#refused();
+      if (this.#isEnded) return;
+      if (this.#form === "refusal" && this.#text !== "") return this.#failRefused();
       const failure = broken(this.#owner.connection.failing, error, this.#status > 0);
       // After an error of the gateway the same events would only raise it again.
-      if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#hearLast();
-      if (this.#over) return;
+      if (failure.again || failure.fault.code === "upstream.idle_timeout") this.#readRest();
+      if (this.#isEnded) return;
       if (this.#reader.done()) this.#finish();
-      else this.#give(failure);
+      else this.#fail(failure);
     } catch {
-      this.#over = true; // The sink is broken and cannot take the failure.
+      this.#isEnded = true; // The sink is broken and cannot take the failure.
     }
   }
 
   #close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#cancelTimer?.();
     const { connection, opening } = this.#owner;
     connection.shares.leave(opening.tenant);
   }
 
   readonly #emit = (event: Event): void => {
-    this.#spoken = true;
+    this.#hasEmitted = true;
     const { sink, connection } = this.#owner;
     if (event.type !== "turn-fail") sink.each(event);
     else sink.each({ type: "turn-fail", fault: shown(connection.failing, event.fault) });
@@ -181,7 +189,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
     const began = clock.now();
     try {
       this.#read();
-      if (!this.#over) sink.flush();
+      if (!this.#isEnded) sink.flush();
     } catch (error) {
       // The transport cannot catch an error of a microtask. It ends the turn, not the process.
       this.#controller?.abort(error as Error);
@@ -192,34 +200,34 @@ export class HttpAnswer implements ResponseHandler, Flow {
   /** Reads the chunks of a network read at once. */
   #read(): void {
     const [first] = this.#chunks;
-    if (first === undefined || this.#over) return;
+    if (first === undefined || this.#isEnded) return;
     const bytes = this.#chunks.length === 1 ? first : joined(this.#chunks);
     this.#chunks = [];
-    this.#hear(this.#decoder.write(bytes));
+    this.#readText(this.#decoder.write(bytes));
   }
 
-  #hear(text: string): void {
+  #readText(text: string): void {
     if (this.#form === "frames") return this.#sse?.feed(text);
-    if (this.#form === "unknown") return this.#tellApart(text);
+    if (this.#form === "unknown") return this.#detectForm(text);
     this.#text += text;
     if (this.#form === "whole") {
-      if (this.#text.length > LONGEST_WHOLE) this.#abandon(tooLong(LONGEST_WHOLE));
+      if (this.#text.length > LONGEST_WHOLE) this.#failMalformed(tooLong(LONGEST_WHOLE));
     } else if (this.#text.length > LONGEST_ERROR) {
-      this.#refused();
-      this.#controller?.abort(enough);
+      this.#failRefused();
+      this.#controller?.abort(readEnough);
     }
   }
 
   /** Reads half a character and half a frame after the connection has closed. */
-  #hearLast(): void {
+  #readRest(): void {
     const text = this.#decoder.end();
-    if (text !== "") this.#hear(text);
+    if (text !== "") this.#readText(text);
     this.#sse?.end();
-    if (!this.#over) this.#reader.end?.(this.#emit);
+    if (!this.#isEnded) this.#reader.end?.(this.#emit);
   }
 
   /** Tells frames from a whole body by the first character after white space, which is surer than the header. */
-  #tellApart(piece: string): void {
+  #detectForm(piece: string): void {
     // Only the new text is searched: some upstreams send blank lines for minutes before an answer.
     const inPiece = piece.search(/\S/);
     const before = this.#text.length;
@@ -228,7 +236,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (inPiece === -1) {
       this.#text = text;
       if (text.length > MAX_BLANKS)
-        this.#abandon(
+        this.#failMalformed(
           `sent more than ${MAX_BLANKS} blanks and no answer. Try again, or check what runs there.`,
         );
       return;
@@ -238,7 +246,9 @@ export class HttpAnswer implements ResponseHandler, Flow {
     const first = text.charAt(at);
     // The address of a web page is right for people and wrong for programs.
     if (first === "<")
-      return this.#abandon("answered with a web page. Check its `base_url`: most end in `/v1`.");
+      return this.#failMalformed(
+        "answered with a web page. Check its `base_url`: most end in `/v1`.",
+      );
     const type = headerValue(this.#headers["content-type"]);
     const isWhole =
       first === "{" ||
@@ -247,7 +257,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
       (!":deir".includes(first) && type.includes("json"));
     if (isWhole) {
       this.#form = "whole";
-      return this.#hear(text.slice(at));
+      return this.#readText(text.slice(at));
     }
     this.#form = "frames";
     this.#sse = new SseReader(this.#frame, { onRun: this.#run });
@@ -256,46 +266,48 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   readonly #frame = (data: string, name: string | undefined, partial: boolean): void => {
-    if (this.#over) return;
+    if (this.#isEnded) return;
     this.#reader.frame(data, name, partial, this.#emit);
     if (this.#reader.done()) this.#finish();
   };
 
   readonly #run = (text: string, at: number): number =>
-    this.#over ? at : (this.#reader.run?.(text, at, this.#emit) ?? at);
+    this.#isEnded ? at : (this.#reader.run?.(text, at, this.#emit) ?? at);
 
   /** Ends the turn. The connection is kept for the next one if the exchange ends soon. */
   #finish(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     const { sink, connection } = this.#owner;
     sink.flush();
     sink.end();
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#controller?.resume();
     // The end is mostly in the same network read, and no timer is needed.
     queueMicrotask(() => {
-      if (this.#closed) return;
+      if (this.#isClosed) return;
       const { clock } = connection;
-      this.#cancelTimer = clock.at(clock.now() + REST_MS, () => this.#controller?.abort(enough));
+      this.#cancelTimer = clock.at(clock.now() + REST_MS, () =>
+        this.#controller?.abort(readEnough),
+      );
     });
   }
 
-  #refused(): void {
+  #failRefused(): void {
     const { failing, clock } = this.#owner.connection;
     const answered = { status: this.#status, headers: this.#headers, body: this.#text };
-    this.#give(refusal(failing, { ...answered, now: clock.date() }));
+    this.#fail(failureOfRefusal(failing, { ...answered, now: clock.date() }));
   }
 
-  #abandon(problem: string): void {
-    this.#give(malformed(this.#owner.connection.failing, problem));
-    this.#controller?.abort(enough);
+  #failMalformed(problem: string): void {
+    this.#fail(malformedAnswer(this.#owner.connection.failing, problem));
+    this.#controller?.abort(readEnough);
   }
 
   /** Ends with a failure: as the last event, or before the first event as a failed attempt. */
-  #give(failure: Failure): void {
-    this.#over = true;
-    if (this.#spoken) {
+  #fail(failure: Failure): void {
+    this.#isEnded = true;
+    if (this.#hasEmitted) {
       const { sink } = this.#owner;
       try {
         this.#emit({ type: "turn-fail", fault: failure.fault });
@@ -307,7 +319,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
     }
     // A transport may fail before `send` has returned, and a source emits nothing before it has returned.
     queueMicrotask(() => {
-      if (!this.#stopped) this.#owner.failed(failure);
+      if (!this.#isStopped) this.#owner.failed(failure);
     });
   }
 }

@@ -15,7 +15,7 @@ import { version } from "../version.ts";
 import { HttpAnswer, type AnswerOwner } from "./answer.ts";
 import { ConnectionShares, type Waiting } from "./connection-shares.ts";
 import { noConnection } from "./fault.ts";
-import { type Connection, listModels, tokenCounter, tryRoute } from "./requests.ts";
+import { type UpstreamConnection, fetchModels, tokenCounter, tryRoute } from "./requests.ts";
 import { secretsOf } from "./secrets.ts";
 import {
   type Connect,
@@ -73,7 +73,7 @@ const CONNECTIONS = 256;
 const RETRIES = 2;
 
 /** An upstream's connection and its options. */
-type HttpConnection = Connection & { readonly options: HttpOptions; readonly base: URL };
+type HttpConnection = UpstreamConnection & { readonly options: HttpOptions; readonly base: URL };
 
 /** Path and headers of the requests for one model. */
 type Route = {
@@ -138,7 +138,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
       };
       return { decisions, open, count: tokenCounter(form, body, counting) };
     },
-    models: () => listModels(connection),
+    models: () => fetchModels(connection),
     // The service refuses every request without a signature, so that a trial would show nothing.
     ...(sign === undefined && {
       hasKey: failing.secrets.length > 0 || options.apiKey !== undefined,

@@ -12,9 +12,9 @@ import type { ConnectionShares } from "./connection-shares.ts";
 import {
   broken,
   type Failing,
-  malformed,
+  malformedAnswer,
   noConnection,
-  refusal,
+  failureOfRefusal,
   safeError,
   tooLong,
   upstreamFault,
@@ -35,7 +35,7 @@ const WHOLE_MS = 60_000;
 const TRIAL_MS = 10_000;
 
 /** Shared by all requests to one upstream. */
-export type Connection = {
+export type UpstreamConnection = {
   readonly transport: Transport;
   readonly shares: ConnectionShares;
   readonly failing: Failing;
@@ -61,7 +61,7 @@ type Receiving = {
 
 /** Sends a request and reads its response to the end. */
 function receive(
-  { transport, failing, clock }: Connection,
+  { transport, failing, clock }: UpstreamConnection,
   request: HttpRequest,
   mostMs: number,
 ): Receiving {
@@ -89,7 +89,7 @@ function receive(
     },
     onResponseData(_, chunk) {
       body += decoder.write(chunk);
-      if (body.length > LONGEST) abort(malformed(failing, tooLong(LONGEST)).fault);
+      if (body.length > LONGEST) abort(malformedAnswer(failing, tooLong(LONGEST)).fault);
     },
     onResponseEnd: () => resolve({ status, headers, body: body + decoder.end() }),
     onResponseError: (_, error) => reject(broken(failing, error, false).fault),
@@ -105,12 +105,12 @@ const late = (failing: Failing, mostMs: number): Fault =>
   );
 
 /** The body of a success; any other response is thrown as a Fault. */
-function bodyOf({ failing, clock }: Connection, response: WholeResponse): string {
+function bodyOf({ failing, clock }: UpstreamConnection, response: WholeResponse): string {
   if (response.status < 300) return response.body;
-  throw refusal(failing, { ...response, now: clock.date() }).fault;
+  throw failureOfRefusal(failing, { ...response, now: clock.date() }).fault;
 }
 
-export async function listModels(connection: Connection): Promise<readonly string[]> {
+export async function fetchModels(connection: UpstreamConnection): Promise<readonly string[]> {
   const { pathTo, headers } = connection;
   const request: HttpRequest = { method: "GET", path: pathTo("/models"), headers: [...headers] };
   return readModels(bodyOf(connection, await receive(connection, request, WHOLE_MS).response));
@@ -132,7 +132,7 @@ export const tokenCounter =
   (
     form: UpstreamTokenCount,
     written: Uint8Array,
-    connection: Connection,
+    connection: UpstreamConnection,
   ): NonNullable<Prepared["count"]> =>
   async ({ tenant, onLeave }: CountOptions) => {
     const { transport, shares, failing, timeouts, headers, pathTo } = connection;
@@ -161,7 +161,7 @@ export const tokenCounter =
     });
     const count = numberOf(fieldsOf(jsonOf(bodyOf(connection, await promise)))?.input_tokens);
     if (count !== undefined) return count;
-    throw malformed(failing, "did not say how many tokens it counts.").fault;
+    throw malformedAnswer(failing, "did not say how many tokens it counts.").fault;
   };
 
 const left = (): Fault =>
@@ -179,7 +179,7 @@ function pickFields(text: string, fields: readonly string[]): string {
  * configuration. Throws a Fault if there is no response.
  */
 export async function tryRoute(
-  connection: Connection,
+  connection: UpstreamConnection,
   path: string,
   { isSignedIn, model }: RouteTrial,
 ): Promise<RouteReply> {

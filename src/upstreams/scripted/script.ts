@@ -38,7 +38,7 @@ const call = callGroup
   .transform(({ arguments: given = {}, input, kind, chunks, ...call }) => ({
     ...call,
     kind: kind ?? (input === undefined ? "function" : "custom"),
-    pieces: split(jsonText(input ?? given), chunks),
+    pieces: split(asJsonText(input ?? given), chunks),
   }));
 export type ScriptCall = z.infer<typeof call>;
 
@@ -58,7 +58,7 @@ const usage = usageGroup.transform(({ cache_write, ...given }): Usage => ({
 const textOrGroup = z.union([z.string(), z.record(z.string(), z.unknown())], {
   error: "must be text, or a group that is sent as JSON",
 });
-export const jsonText = (value: string | Fields): string =>
+export const asJsonText = (value: string | Fields): string =>
   typeof value === "string" ? value : JSON.stringify(value);
 
 const errorGroup = z.strictObject({

@@ -11,12 +11,12 @@ import { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
-import { refusal } from "../http/fault.ts";
+import { failureOfRefusal } from "../http/fault.ts";
 import { countTokens, inputTokens } from "../tokens.ts";
 import { joinText, lastUserText, modelTurns } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
 import {
-  jsonText,
+  asJsonText,
   readScript,
   type RawStep,
   type ScriptCall,
@@ -259,12 +259,12 @@ class ScriptedAnswer {
     }
     const { reader, decoder, sse } = open;
     if (body !== undefined) {
-      reader.whole(jsonText(body), this.#note);
+      reader.whole(asJsonText(body), this.#note);
       yield* this.#take();
     }
     for (const frame of frames) {
       const name = typeof frame === "string" ? undefined : filledText(frame.type);
-      if (!reader.done()) reader.frame(jsonText(frame), name, false, this.#note);
+      if (!reader.done()) reader.frame(asJsonText(frame), name, false, this.#note);
       yield* this.#take();
     }
     const encoded = new TextEncoder().encode(text);
@@ -300,9 +300,9 @@ function faultOf(error: ScriptError, name: string): Fault {
   const { status, code, message, retry_after: wait, body } = error;
   if (status === undefined)
     return new Fault("upstream.said_error", message, { upstreamCode: code });
-  const text = jsonText(body ?? { error: { message, code } });
+  const text = asJsonText(body ?? { error: { message, code } });
   const headers =
     wait === undefined ? error.headers : { "retry-after": String(wait), ...error.headers };
   const failing = { name, origin: "", secrets: [] };
-  return refusal(failing, { status, headers, body: text, now: 0 }).fault;
+  return failureOfRefusal(failing, { status, headers, body: text, now: 0 }).fault;
 }
