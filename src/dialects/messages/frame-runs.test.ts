@@ -71,6 +71,18 @@ it("reads frames in runs as it reads them one by one", () => {
   );
 });
 
+it("parses the first delta after the end of a block", () => {
+  const events = [
+    { type: "message_start", message: { id: "msg_1", model: "m", content: [], usage } },
+    { type: "content_block_start", index: 0, content_block: blocks.text_delta?.start },
+    delta("text_delta", "a"),
+    { type: "content_block_stop", index: 0 },
+    delta("text_delta", "b"),
+    delta("text_delta", "c"),
+  ];
+  expect(read(events)).toEqual(read(events, { runs: false }));
+});
+
 it("gives a run as one delta and one frame", () => {
   const reader = readEvents({ newId: (prefix) => prefix, frames: true });
   const events: Event[] = [];

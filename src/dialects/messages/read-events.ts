@@ -48,7 +48,7 @@ const WITHIN_CALL = "ended its answer in the middle of a call";
 class MessagesReader implements EventReader {
   readonly #frames: boolean;
   readonly #runs = new FrameRuns();
-  /** The frame that others may repeat, and the field of its delta that holds the text. */
+  /** The delta that later frames may repeat until a block ends, and the field of its text. */
   #repeated:
     | { readonly raw: Fields; readonly delta: Record<string, unknown>; readonly field: string }
     | undefined;
@@ -151,6 +151,7 @@ class MessagesReader implements EventReader {
         this.#blocks.delta(numberOf(raw.index), fieldsOf(raw.delta) ?? {}, raw);
         return undefined;
       case "content_block_stop":
+        this.#repeated = undefined;
         this.#blocks.stop(numberOf(raw.index));
         return undefined;
       case "message_delta":

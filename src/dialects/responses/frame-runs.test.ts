@@ -81,6 +81,13 @@ const reading = fc.record({
   places: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 }),
 });
 
+const argument = (delta: string): Fields => ({
+  type: "response.function_call_arguments.delta",
+  item_id: "fc_1",
+  output_index: 1,
+  delta,
+});
+
 describe("frames that are read in runs", () => {
   it("are read in runs", () => {
     const reader = readEvents({ newId: (prefix) => prefix, frames: true });
@@ -137,6 +144,24 @@ describe("frames that are read in runs", () => {
     ["something behind", `${frame(3, "a")} x`],
   ])("leave %s to the parser", (_, bad) => {
     expect(read([frame(2, "a"), bad]).at(-1)).toMatchObject({ type: "turn-fail" });
+  });
+
+  it("keep their pieces while they wait for the end of another item", () => {
+    const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "" };
+    const other = { ...item, id: "msg_2" };
+    const events: readonly Fields[] = [
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.output_item.added", output_index: 1, item: call },
+      argument('{"a":1}'),
+      { type: "response.output_item.done", output_index: 1, item: call },
+      { type: "response.output_item.added", output_index: 2, item: other },
+      { type: "response.output_item.added", output_index: 1, item: { ...call, call_id: "call_2" } },
+      ...["{", '"a":', "1", "}"].map(argument),
+      { type: "response.output_item.done", output_index: 2, item: other },
+    ];
+    const frames = events.map((event, at) => JSON.stringify({ ...event, sequence_number: at + 2 }));
+    for (const wanted of [true, false])
+      expect(read(frames, { wanted })).toEqual(read(frames, { wanted, runs: false }));
   });
 
   it("show a change of anything else", () => {

@@ -54,7 +54,7 @@ class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
   readonly #runs = new FrameRuns();
-  /** The frame that others may repeat, by the type of its event. */
+  /** The delta that later frames may repeat until an item begins or ends, by the type of its event. */
   #repeated: { readonly type: string; readonly raw: Record<string, unknown> } | undefined;
   #sequence: unknown;
   #emit: Emit<Event> = () => {};
@@ -185,10 +185,12 @@ class ResponsesReader implements EventReader {
         this.#output.markRepaired();
         return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
+        this.#repeated = undefined;
         this.#startUnannounced();
         this.#output.added(raw);
         return undefined;
       case "response.output_item.done":
+        this.#repeated = undefined;
         this.#startUnannounced();
         this.#output.done(raw);
         return undefined;
