@@ -254,7 +254,9 @@ export function seals(): Campaign {
   const properties = builtinDialects.doors.flatMap(({ name, door }): Property[] => {
     const request = requests[name];
     if (request === undefined) throw new Error(`add a ${name} request to fuzz/campaigns/seals.ts`);
-    const others = ["/v1/plan", door.tokenCount?.route, door.compaction?.route];
+    const { history, tokenCount } = door;
+    const compaction = history?.type === "answers" ? history.compaction.route : undefined;
+    const others = ["/v1/plan", tokenCount?.route, compaction];
     const paths = [door.routes[0], ...others].filter((path) => path !== undefined);
     const asked = fc.record({
       texts: fc.array(seal, { minLength: SEALS, maxLength: SEALS }),

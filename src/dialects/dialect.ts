@@ -34,14 +34,8 @@ export type DoorDialect = {
   readonly routes: readonly string[];
   /** True if a body has the form of its requests, for paths that take any dialect. */
   isRequest(body: Fields): boolean;
-  /** For a dialect whose requests may refer to items of earlier answers. */
-  readonly references?: References | undefined;
-  /** For a dialect whose clients may leave their conversation with the server and send only new items. */
-  readonly threads?: ThreadForm | undefined;
-  /** For a dialect whose answers are kept, to be retrieved and continued. */
-  readonly storage?: StorageForm | undefined;
-  /** For a dialect whose answers may be made in the background. */
-  readonly background?: BackgroundForm | undefined;
+  /** For a dialect whose answers or conversations the gateway stores. */
+  readonly history?: HistoryForm | undefined;
   /** Throws a Fault that names the field. */
   readRequest(body: Fields, path?: PathParams, headers?: RequestHeaders): Turn;
   /** Makes an id for an answer whose upstream gave none that clients of this dialect may see. */
@@ -58,10 +52,6 @@ export type DoorDialect = {
   readonly writeError: (fault: Fault, requestId?: string) => string;
   /** For a dialect whose clients may ask for the number of tokens of a request. */
   readonly tokenCount?: TokenCountForm | undefined;
-  /** For a dialect whose answers are kept if a request asks for that. */
-  readonly completions?: CompletionForm | undefined;
-  /** For a dialect whose clients may have a conversation compacted. */
-  readonly compaction?: CompactionForm | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
   /** The header in which its clients find the id of a request, if that is not `x-request-id`. */
@@ -77,42 +67,6 @@ export type TokenCountForm = {
   /** The path that takes requests by POST. */
   readonly route: string;
   body(tokens: number): Fields;
-};
-
-export type CompletionForm = {
-  /** The path that takes requests; answers are below it by their ids. */
-  readonly route: string;
-  /** The first characters of the ids of answers. */
-  readonly prefix: string;
-  isWanted(turn: Turn): boolean;
-  /** Makes the answer to keep from its body and that of the request. */
-  completionIn(text: string, body: Fields): Fields | undefined;
-  /** The messages of a request, each with an id. */
-  messagesIn(body: Fields, id: string): readonly KeptItem[];
-};
-
-export type CompactionForm = {
-  /** The path that takes a conversation by POST. */
-  readonly route: string;
-  /** Makes the turn that asks the model for a summary of a conversation. */
-  ask(turn: Turn): Turn;
-  /** The sealed text in an item that replaces a conversation. */
-  sealIn(item: Opaque): string | undefined;
-  /** The item that the model gets in its place. */
-  opened(summary: string): Item;
-  writeAnswer(answer: CompactedTurn): string;
-};
-
-/** A conversation that has been compacted. */
-export type CompactedTurn = {
-  readonly id: string;
-  /** Seconds since the epoch. */
-  readonly created: number;
-  readonly turn: Turn;
-  /** The summary, sealed. */
-  readonly seal: string;
-  readonly usage: Usage;
-  readonly newId: NewId;
 };
 
 export type SocketForm = {
@@ -157,51 +111,14 @@ export type RequestLine = {
   readonly stream: boolean;
 };
 
-/**
- * Items that a request refers to by their ids instead of sending them. `areBareToo`: an item with
- * nothing but its id counts as a reference too, as it does at an upstream that keeps its items.
- */
-export type References = {
-  /** The id of every reference, repeated ones included. */
-  idsIn(body: Fields, areBareToo: boolean): readonly string[];
-  /** Replaces references by their items, and removes references to items that are missing. */
-  resolve(
-    body: Fields,
-    items: ReadonlyMap<string, { readonly json: string }>,
-    areBareToo: boolean,
-  ): { readonly body: Fields; readonly missing: readonly MissingItem[] };
-};
+/** The form in which a dialect's clients leave answers and conversations with the server. */
+export type HistoryForm = AnswerForm | ThreadForm | CompletionForm;
 
-/** A missing item that a request refers to; `isIdle`: a model does not need it. */
-export type MissingItem = { readonly id: string; readonly isIdle: boolean };
-
-/** A conversation that is kept between requests, each of which sends only new items. */
-export type ThreadForm = {
-  /** The thread that a request asks for; undefined if it brings its whole conversation. Throws a Fault that names the field. */
-  askedIn(body: Fields): AskedThread | undefined;
-  /** The items that a request adds to the conversation, as JSON. */
-  inputOf(body: Fields): readonly string[];
-  /** The fields that only the first request of a thread has, such as its tools. */
-  headOf(body: Fields): Fields;
-  /** The item that an answer adds, as JSON; `text` is the body from `writeAnswer`. */
-  answerItem(text: string): string;
-  /** Makes the request that sends the whole conversation; `kept` has its earlier part. */
-  wholeOf(
-    body: Fields,
-    kept: { readonly head: Fields; readonly items: readonly unknown[] },
-  ): Fields;
-  /** The same for a request that begins a conversation. */
-  withoutThread(body: Fields): Fields;
-};
-
-export type AskedThread =
-  | { readonly type: "create" }
-  | { readonly type: "continue"; readonly previous: string };
-
-/** Keeps the answers of a dialect, with the input of their requests. */
-export type StorageForm = {
+/** Answers that are stored with the input of their requests, to be retrieved, continued and referred to. */
+export type AnswerForm = {
+  readonly type: "answers";
   /** Answers are below this path by their ids. */
-  readonly route?: string | undefined;
+  readonly route: string;
   /** True if kept JSON is an answer of this dialect. */
   isOwn(json: string): boolean;
   /** True if the answer to a request is to be kept. */
@@ -224,7 +141,10 @@ export type StorageForm = {
   }): string;
   /** A kept item as a list of input shows it. */
   readonly shownItem: (item: Fields) => Fields;
-  readonly conversations?: ConversationForm | undefined;
+  readonly references: References;
+  readonly conversations: ConversationForm;
+  readonly background: BackgroundForm;
+  readonly compaction: CompactionForm;
 };
 
 /** The ids that replace the upstream's in a stored answer. */
@@ -233,6 +153,24 @@ export type ShownIds = {
   /** The id of the answer that it continues, if the upstream was sent another id for it. */
   readonly previous?: string | undefined;
 };
+
+/**
+ * Items that a request refers to by their ids instead of sending them. `areBareToo`: an item with
+ * nothing but its id counts as a reference too, as it does at an upstream that keeps its items.
+ */
+export type References = {
+  /** The id of every reference, repeated ones included. */
+  idsIn(body: Fields, areBareToo: boolean): readonly string[];
+  /** Replaces references by their items, and removes references to items that are missing. */
+  resolve(
+    body: Fields,
+    items: ReadonlyMap<string, { readonly json: string }>,
+    areBareToo: boolean,
+  ): { readonly body: Fields; readonly missing: readonly MissingItem[] };
+};
+
+/** A missing item that a request refers to; `isIdle`: a model does not need it. */
+export type MissingItem = { readonly id: string; readonly isIdle: boolean };
 
 /** Conversations that are kept here, as requests of a dialect name them. */
 export type ConversationForm = {
@@ -261,6 +199,69 @@ export type BackgroundForm = {
   sequenceIn(frame: string): number | undefined;
   /** True if an event ends the stream. */
   isLast(frame: string): boolean;
+};
+
+/** Conversations that a summary replaces. */
+export type CompactionForm = {
+  /** The path that takes a conversation by POST. */
+  readonly route: string;
+  /** Makes the turn that asks the model for a summary of a conversation. */
+  ask(turn: Turn): Turn;
+  /** The sealed text in an item that replaces a conversation. */
+  sealIn(item: Opaque): string | undefined;
+  /** The item that the model gets in its place. */
+  opened(summary: string): Item;
+  writeAnswer(answer: CompactedTurn): string;
+};
+
+/** A conversation that has been compacted. */
+export type CompactedTurn = {
+  readonly id: string;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly turn: Turn;
+  /** The summary, sealed. */
+  readonly seal: string;
+  readonly usage: Usage;
+  readonly newId: NewId;
+};
+
+/** Conversations that are stored between requests, each of which sends only new items. */
+export type ThreadForm = {
+  readonly type: "threads";
+  /** The thread that a request asks for; undefined if it brings its whole conversation. Throws a Fault that names the field. */
+  askedIn(body: Fields): AskedThread | undefined;
+  /** The items that a request adds to the conversation, as JSON. */
+  inputOf(body: Fields): readonly string[];
+  /** The fields that only the first request of a thread has, such as its tools. */
+  headOf(body: Fields): Fields;
+  /** The item that an answer adds, as JSON; `text` is the body from `writeAnswer`. */
+  answerItem(text: string): string;
+  /** Makes the request that sends the whole conversation; `kept` has its earlier part. */
+  wholeOf(
+    body: Fields,
+    kept: { readonly head: Fields; readonly items: readonly unknown[] },
+  ): Fields;
+  /** The same for a request that begins a conversation. */
+  withoutThread(body: Fields): Fields;
+};
+
+export type AskedThread =
+  | { readonly type: "create" }
+  | { readonly type: "continue"; readonly previous: string };
+
+/** Answers that are stored if their requests ask for it, to be listed and retrieved. */
+export type CompletionForm = {
+  readonly type: "completions";
+  /** The path that takes requests; answers are below it by their ids. */
+  readonly route: string;
+  /** The first characters of the ids of answers. */
+  readonly prefix: string;
+  isWanted(turn: Turn): boolean;
+  /** Makes the answer to keep from its body and that of the request. */
+  completionIn(text: string, body: Fields): Fields | undefined;
+  /** The messages of a request, each with an id. */
+  messagesIn(body: Fields, id: string): readonly KeptItem[];
 };
 
 export type KeptItem = {

@@ -49,7 +49,7 @@ it("results without calls cost what they are long, before a request and in it", 
       fields: {},
       counts: { ...defaultCounts, items: Infinity },
     };
-    expect(behindHistory(turn, responses.door, history).items).toHaveLength(2 * size);
+    expect(behindHistory(turn, responses.door.history, history).items).toHaveLength(2 * size);
   };
   expect(await growth(work, SIZE)).toBeLessThan(LINEAR);
 });

@@ -11,7 +11,8 @@ import { writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
 /** Completions with `store: true`, as they are kept and shown. */
-const completions: CompletionForm = {
+const history: CompletionForm = {
+  type: "completions",
   route: chatDoor,
   prefix: "chatcmpl-",
   isWanted: ({ params }) => params.store === true,
@@ -42,7 +43,7 @@ export const chat = {
     writeAnswer,
     writeError: errorText,
     rateLimitHeaders,
-    completions,
+    history,
   },
   upstream: {
     path: () => chatRoute,

@@ -22,7 +22,7 @@ export const messages = {
     routes: [messagesDoor],
     isRequest,
     readRequest,
-    threads,
+    history: threads,
     newAnswerId: (newId) => newId("msg"),
     writeEvents,
     ping: 'event: ping\ndata: {"type":"ping"}\n\n',

@@ -23,6 +23,7 @@ const field = z.discriminatedUnion(
 const headKeys = ["system", "tools"] as const;
 
 export const threads: ThreadForm = {
+  type: "threads",
   askedIn,
   inputOf: ({ messages }) => (listOf(messages) ?? []).map((message) => JSON.stringify(message)),
   headOf: (body) =>

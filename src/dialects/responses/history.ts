@@ -6,6 +6,7 @@ import type { AnyName } from "../../turn/names.ts";
 import { SHARED_LENGTH } from "../../turn/shared-text.ts";
 import type { Fields, Item, Message, Part, Turn } from "../../turn/turn.ts";
 import type {
+  AnswerForm,
   BackgroundForm,
   CompactionForm,
   ConversationForm,
@@ -13,7 +14,6 @@ import type {
   KeptItem,
   MissingItem,
   References,
-  StorageForm,
 } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { invalid } from "../shared/shape.ts";
@@ -37,51 +37,6 @@ const conversations: ConversationForm = {
     return id;
   },
   without: (body) => ({ ...body, conversation: undefined, input: body.input ?? [] }),
-};
-
-/** Answers as they are stored. */
-export const storage: StorageForm = {
-  route: responsesDoor,
-  isOwn: (json) => OWN.test(json),
-  isWanted: ({ params }) => params.store !== false,
-  previousIn: ({ previous_response_id: id }) => (typeof id === "string" ? id : undefined),
-  inputOf({ input }, newId) {
-    const ids = itemIds(newId);
-    if (typeof input === "string") return [keptItem(userMessage(input), ids)];
-    const kept: KeptItem[] = [];
-    if (Array.isArray(input))
-      for (const item of input) if (isFields(item)) kept.push(keptItem(item, ids));
-    return kept;
-  },
-  readItems: (items) => items.map((item) => readItem(item, storedPlace)),
-  answerIn(text) {
-    const value = jsonOf(text);
-    const response = isFields(value) && isFields(value.response) ? value.response : value;
-    return isFields(response) ? keptAnswer(response) : undefined;
-  },
-  relabel(text, { id, previous }) {
-    const place = ANSWER_ID.exec(text);
-    if (place === null) return undefined;
-    const [all, before = ""] = place;
-    const shown = `${before}${JSON.stringify(id)}${text.slice(all.length)}`;
-    if (previous === undefined) return shown;
-    return shown.replace(PREVIOUS, (_, field: string) => field + JSON.stringify(previous));
-  },
-  shownAnswer({ json, shared, items }) {
-    const tools = shared === undefined ? "" : `,"tools":${shared.text}`;
-    return `${json.slice(0, -1)}${tools},"output":[${items.join(",")}]}`;
-  },
-  conversations,
-  shownItem(item) {
-    const { role, content } = item;
-    if (!isMessage(item) || typeof content !== "string") return item;
-    // The API lists the content of every message in parts.
-    const part =
-      role === "assistant"
-        ? { type: "output_text", text: content, annotations: [], logprobs: [] }
-        : { type: "input_text", text: content };
-    return { ...item, content: [part] };
-  },
 };
 
 /** The beginning of every stored answer, also of those that an upstream wrote. */
@@ -135,7 +90,7 @@ function keptAnswer({ output, id, tools, ...rest }: Fields): KeptAnswer {
 const none: readonly string[] = [];
 
 /** `item_reference` among the input. */
-export const references: References = {
+const references: References = {
   idsIn({ input }, areBareToo) {
     if (!Array.isArray(input)) return none;
     let ids: string[] | undefined;
@@ -192,7 +147,7 @@ const isEmptyText = (part: unknown): boolean => isFields(part) && part.text === 
 const ended = new Set(["completed", "incomplete", "failed", "cancelled"]);
 
 /** Answers that are made while no client waits. */
-export const background: BackgroundForm = {
+const background: BackgroundForm = {
   begun(turn, context) {
     const response = new ResponseObject(turn, {}, context);
     return {
@@ -242,7 +197,7 @@ Write the summary alone, without an introduction.`;
 const HEADING = "Summary of the conversation up to here:\n\n";
 
 /** Compacted conversations: messages of the user and a summary that replaces everything else. */
-export const compaction: CompactionForm = {
+const compaction: CompactionForm = {
   route: `${responsesDoor}/compact`,
   ask: (turn) => ({
     ...turn,
@@ -307,3 +262,52 @@ const wordsOfUser = ({ items }: Turn, newId: (prefix: string) => string): readon
       ? []
       : [{ ...written, id: item.id ?? newId("msg"), type: "message", status: "completed" }];
   });
+
+/** Answers as they are stored. */
+export const storedAnswers: AnswerForm = {
+  type: "answers",
+  route: responsesDoor,
+  isOwn: (json) => OWN.test(json),
+  isWanted: ({ params }) => params.store !== false,
+  previousIn: ({ previous_response_id: id }) => (typeof id === "string" ? id : undefined),
+  inputOf({ input }, newId) {
+    const ids = itemIds(newId);
+    if (typeof input === "string") return [keptItem(userMessage(input), ids)];
+    const kept: KeptItem[] = [];
+    if (Array.isArray(input))
+      for (const item of input) if (isFields(item)) kept.push(keptItem(item, ids));
+    return kept;
+  },
+  readItems: (items) => items.map((item) => readItem(item, storedPlace)),
+  answerIn(text) {
+    const value = jsonOf(text);
+    const response = isFields(value) && isFields(value.response) ? value.response : value;
+    return isFields(response) ? keptAnswer(response) : undefined;
+  },
+  relabel(text, { id, previous }) {
+    const place = ANSWER_ID.exec(text);
+    if (place === null) return undefined;
+    const [all, before = ""] = place;
+    const shown = `${before}${JSON.stringify(id)}${text.slice(all.length)}`;
+    if (previous === undefined) return shown;
+    return shown.replace(PREVIOUS, (_, field: string) => field + JSON.stringify(previous));
+  },
+  shownAnswer({ json, shared, items }) {
+    const tools = shared === undefined ? "" : `,"tools":${shared.text}`;
+    return `${json.slice(0, -1)}${tools},"output":[${items.join(",")}]}`;
+  },
+  references,
+  conversations,
+  background,
+  compaction,
+  shownItem(item) {
+    const { role, content } = item;
+    if (!isMessage(item) || typeof content !== "string") return item;
+    // The API lists the content of every message in parts.
+    const part =
+      role === "assistant"
+        ? { type: "output_text", text: content, annotations: [], logprobs: [] }
+        : { type: "input_text", text: content };
+    return { ...item, content: [part] };
+  },
+};

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { references } from "./history.ts";
+import { storedAnswers } from "./history.ts";
+
+const { references } = storedAnswers;
 
 const message = { type: "message", id: "msg_1", role: "assistant", content: [] };
 const found = new Map([["msg_1", { json: JSON.stringify(message) }]]);

@@ -4,7 +4,7 @@ import type { Fields } from "../../turn/turn.ts";
 import type { Dialect, SocketForm } from "../dialect.ts";
 import { errorText } from "../errors/fault-body.ts";
 import { invalid } from "../shared/shape.ts";
-import { background, compaction, references, storage } from "./history.ts";
+import { storedAnswers } from "./history.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { writeAnswer } from "./resource.ts";
@@ -54,9 +54,7 @@ export const responses = {
     routes: [responsesDoor],
     isRequest: ({ input, previous_response_id, conversation, prompt }) =>
       [input, previous_response_id, conversation, prompt].some((one) => one !== undefined),
-    references,
-    storage,
-    background,
+    history: storedAnswers,
     readRequest,
     newAnswerId: (newId) => newId("resp"),
     writeEvents,
@@ -68,7 +66,6 @@ export const responses = {
       route: `${responsesDoor}/input_tokens`,
       body: (input_tokens) => ({ object: "response.input_tokens", input_tokens }),
     },
-    compaction,
     socket,
   },
   upstream: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { storage } from "./history.ts";
+import { storedAnswers } from "./history.ts";
 
 const newId = (prefix: string): string => `${prefix}_new`;
 
@@ -10,11 +10,11 @@ it("gives every item of the input an id, and leaves those that have one", () => 
     { type: "reasoning", summary: [] },
     { type: "function_call_output", call_id: "c", output: "done" },
   ];
-  const kept = storage.inputOf({ input }, newId);
+  const kept = storedAnswers.inputOf({ input }, newId);
   expect(kept.map(({ id }) => id)).toEqual(["msg_new0000", "fc_1", "rs_new0001", "item_new0002"]);
   expect(kept.map(({ json }) => JSON.parse(json) as unknown)).toMatchObject(input);
-  expect(storage.inputOf({ input: "Hi" }, newId)).toHaveLength(1);
-  expect(storage.inputOf({}, newId)).toEqual([]);
+  expect(storedAnswers.inputOf({ input: "Hi" }, newId)).toHaveLength(1);
+  expect(storedAnswers.inputOf({}, newId)).toEqual([]);
 });
 
 it("takes the answer out of a body and out of the last event of a stream", () => {
@@ -27,17 +27,19 @@ it("takes the answer out of a body and out of the last event of a stream", () =>
     json: '{"id":"resp_1","object":"response","status":"completed"}',
     items: [{ id: "msg_1", json: '{"id":"msg_1","type":"message"}' }],
   };
-  expect(storage.answerIn(JSON.stringify(response))).toEqual(kept);
-  expect(storage.answerIn(JSON.stringify({ type: "response.completed", response }))).toEqual(kept);
-  expect(storage.answerIn("no JSON")).toBeUndefined();
+  expect(storedAnswers.answerIn(JSON.stringify(response))).toEqual(kept);
+  expect(storedAnswers.answerIn(JSON.stringify({ type: "response.completed", response }))).toEqual(
+    kept,
+  );
+  expect(storedAnswers.answerIn("no JSON")).toBeUndefined();
   const items = kept.items.map(({ json }) => json);
-  expect(JSON.parse(storage.shownAnswer({ json: kept.json, items }))).toMatchObject(response);
+  expect(JSON.parse(storedAnswers.shownAnswer({ json: kept.json, items }))).toMatchObject(response);
 });
 
 it("knows its own answers from what else is kept", () => {
-  expect(storage.isOwn('{"id":"a\\"b","object":"response","status":"completed"}')).toBe(true);
-  expect(storage.isOwn('{"type":"thread","root":"msg_1"}')).toBe(false);
-  expect(storage.isOwn('{"id":"chatcmpl-1","object":"chat.completion"}')).toBe(false);
+  expect(storedAnswers.isOwn('{"id":"a\\"b","object":"response","status":"completed"}')).toBe(true);
+  expect(storedAnswers.isOwn('{"type":"thread","root":"msg_1"}')).toBe(false);
+  expect(storedAnswers.isOwn('{"id":"chatcmpl-1","object":"chat.completion"}')).toBe(false);
 });
 
 describe("the id of an answer that an upstream sent", () => {
@@ -59,7 +61,7 @@ describe("the id of an answer that an upstream sent", () => {
       '{"id":"resp_ours","instructions":"\\"previous_response_id\\":\\"b\\"","previous_response_id":"resp_before"}',
     ],
   ])("is replaced where the API writes it: %s", (sent, shown) => {
-    expect(storage.relabel(sent, ids)).toBe(shown);
+    expect(storedAnswers.relabel(sent, ids)).toBe(shown);
   });
 
   it.each([
@@ -68,6 +70,6 @@ describe("the id of an answer that an upstream sent", () => {
     '{"id":null}',
     "[]",
   ])("is looked for nowhere else: %s", (sent) => {
-    expect(storage.relabel(sent, ids)).toBeUndefined();
+    expect(storedAnswers.relabel(sent, ids)).toBeUndefined();
   });
 });

@@ -22,7 +22,7 @@ export type TurnSteps = {
   ) => void | Promise<void>;
 };
 
-export type TurnOverrides = Pick<Run, "dialect" | "reply" | "stage">;
+export type TurnOverrides = Pick<Run, "dialect" | "answers" | "reply" | "stage">;
 
 type Summary = Answer<ClientName>;
 
@@ -42,8 +42,6 @@ export function serveCompaction(
     let summary: Summary | undefined;
     const dialect: DoorDialect = {
       ...door,
-      // What is kept is what the client has.
-      storage: undefined,
       writeAnswer(answer) {
         summary = answer;
         return "";
@@ -57,7 +55,9 @@ export function serveCompaction(
       each: (event, emit) => emit(event),
       ask: (_, own) => form.ask(own),
     };
-    return startTurn(context, { ...request, turn }, { dialect, reply, stage });
+    // The answer of this turn is the summary, which is not stored: the client receives it sealed.
+    const over = { dialect, answers: undefined, reply, stage };
+    return startTurn(context, { ...request, turn }, over);
   };
   return withBody(context, (body) => recallRequest(context, { dialect: door, body }, summarize));
 }

@@ -27,7 +27,8 @@ export function recallRequest(
     recall(state, { ...asked, tenant, headers, text, weigh: memory.load });
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
-  const form = asked.dialect.compaction;
+  const { history } = asked.dialect;
+  const form = history?.type === "answers" ? history.compaction : undefined;
   const open = (one: Recalled): Recalled | Promise<Recalled> =>
     openSeals(one, form, (seal) => state.seals.open(tenant, seal));
   if (rest === undefined && !(own instanceof Promise)) {

@@ -1,5 +1,6 @@
 import { checkLengths } from "../http/request-lengths.ts";
 import type {
+  AnswerForm,
   AskedThread,
   DoorDialect,
   KeptItem,
@@ -92,15 +93,18 @@ type State = Pick<
 export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
   const { dialect, body } = request;
   if (!leavesIds(state)) {
-    const { threads, storage } = dialect;
-    const thread = threads?.askedIn(body);
-    if (threads !== undefined && thread !== undefined)
-      return inThread(state, request, threads, thread);
-    const conversation = storage?.conversations?.idIn(body);
-    const ids = dialect.references?.idsIn(body, areShared(state)) ?? none;
-    const previous = storage?.previousIn(body);
-    if (conversation !== undefined || ids.length > 0 || previous !== undefined)
-      return recallAll(state, request, { ids, previous, conversation });
+    const { history } = dialect;
+    if (history?.type === "threads") {
+      const thread = history.askedIn(body);
+      if (thread !== undefined) return inThread(state, request, history, thread);
+    }
+    if (history?.type === "answers") {
+      const conversation = history.conversations.idIn(body);
+      const ids = history.references.idsIn(body, areShared(state));
+      const previous = history.previousIn(body);
+      if (conversation !== undefined || ids.length > 0 || previous !== undefined)
+        return recallAll(state, request, { form: history, ids, previous, conversation });
+    }
   }
   const turn = readTurn(request, body);
   const recalled = withReasoning(state, request, { turn, added: { body } });
@@ -109,8 +113,6 @@ export function recall(state: State, request: ReadBody): Recalled | Promise<Reca
     ? recalled.then((one) => backgroundTurn(state, dialect, one))
     : backgroundTurn(state, dialect, recalled);
 }
-
-const none: readonly string[] = [];
 
 /** True if an upstream would look up ids for one tenant among the items of all. */
 const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
@@ -124,10 +126,11 @@ type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: 
  */
 async function withItems(
   state: State,
-  { tenant, dialect, body, text, weigh }: ReadBody,
+  { tenant, body, text, weigh }: ReadBody,
+  { references }: AnswerForm,
   ids: readonly string[],
 ): Promise<Whole> {
-  if (ids.length === 0 || dialect.references === undefined) return { body, bytes: 0 };
+  if (ids.length === 0) return { body, bytes: 0 };
   const { counts, body_limit: limit } = state.config.server;
   const found = await state.store.findItems({ tenant, ids, maxBytes: limit }, weigh);
   if (found.type === "too-large") throw tooLarge(limit);
@@ -144,7 +147,7 @@ async function withItems(
     values += size.values;
     checkCount("values", values, counts, "input");
   }
-  const { missing, ...whole } = dialect.references.resolve(body, found.items, areShared(state));
+  const { missing, ...whole } = references.resolve(body, found.items, areShared(state));
   checkPieces(whole.body, Infinity, counts);
   const vital = missing.find(({ isIdle }) => !isIdle);
   if (vital !== undefined) throw unknownItem(vital.id);
@@ -152,21 +155,23 @@ async function withItems(
 }
 
 /** The same for items that are kept for a conversation: all of them must be there. */
-export async function bodyWithItems(state: State, request: ReadBody): Promise<Fields> {
-  const { references } = request.dialect;
-  const found = leavesIds(state) ? none : references?.idsIn(request.body, areShared(state));
-  const ids = found ?? none;
-  const whole = await withItems(state, request, ids);
+export async function bodyWithItems(
+  state: State,
+  request: ReadBody,
+  form: AnswerForm,
+): Promise<Fields> {
+  const ids = leavesIds(state) ? [] : form.references.idsIn(request.body, areShared(state));
+  const whole = await withItems(state, request, form, ids);
   if (whole.isLess === true) throw unknownItem(ids[0] ?? "");
   return whole.body;
 }
 
 /** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
-function backgroundTurn(state: State, { storage }: DoorDialect, recalled: Recalled): Recalled {
+function backgroundTurn(state: State, { history }: DoorDialect, recalled: Recalled): Recalled {
   const { turn } = recalled;
   const field = turn.traits.params.background;
   if (turn.params.background !== true || field === undefined) return recalled;
-  if (state.store === noStore || storage?.isWanted(turn) !== true)
+  if (state.store === noStore || history?.type !== "answers" || !history.isWanted(turn))
     throw new Fault(
       "request.invalid",
       `\`${field}\` needs \`store\`: an answer that is not stored could never be had; leave out one of them, or turn the gateway's store on.`,
@@ -208,6 +213,7 @@ function inThread(
 
 /** Ids in a body: of items, of the answer that it continues, of its conversation. */
 type Referred = {
+  readonly form: AnswerForm;
   readonly ids: readonly string[];
   readonly previous: string | undefined;
   readonly conversation: string | undefined;
@@ -215,14 +221,14 @@ type Referred = {
 
 /** Recalls a request that refers to something. A conversation is held until its turn is over. */
 async function recallAll(state: State, request: ReadBody, asked: Referred): Promise<Recalled> {
-  const { conversation: id, previous } = asked;
-  const { tenant, dialect } = request;
+  const { form, conversation: id, previous } = asked;
+  const { tenant } = request;
   if (id === undefined) {
     const source = previous === undefined ? undefined : answersUpTo(tenant, previous);
     return recallItems(state, request, asked, source);
   }
   const source = conversationOf(tenant, id);
-  const body = dialect.storage?.conversations?.without(request.body) ?? request.body;
+  const body = form.conversations.without(request.body);
   const held = request.readOnly === true ? undefined : await holdConversation(state, tenant, id);
   try {
     const recalled = await recallItems(state, { ...request, body }, asked, source);
@@ -245,14 +251,14 @@ const answersUpTo = (tenant: Tenant, id: string): Source => ({
 async function recallItems(
   state: State,
   request: ReadBody,
-  { ids, previous }: Referred,
+  { form, ids, previous }: Referred,
   source: Source | undefined,
 ): Promise<Recalled> {
   const { dialect, text } = request;
   const { body_limit: limit, counts } = state.config.server;
   const room = limit - utf8Length(text);
   const [whole, earlier] = await Promise.all([
-    withItems(state, request, ids),
+    withItems(state, request, form, ids),
     source && loadItems(state, request, source, room),
   ]);
   const bytes = whole.bytes + (earlier?.bytes ?? 0);
@@ -263,9 +269,9 @@ async function recallItems(
   let referring: ReferringTurn | undefined;
   if (source !== undefined && earlier !== undefined) {
     const { items, last } = earlier;
-    turn = behindHistory(turn, dialect, { ...source, items, counts });
+    turn = behindHistory(turn, form, { ...source, items, counts });
     if (previous !== undefined) {
-      if (dialect.storage?.isOwn(last.json) !== true) throw unknownResponse(previous);
+      if (!form.isOwn(last.json)) throw unknownResponse(previous);
       turn = { ...turn, params: { ...turn.params, previousResponse: undefined } };
       if (ids.length === 0) referring = referringTurn(request, last);
     }
@@ -312,13 +318,13 @@ export type History = {
 /** A turn with what was said before its own items; instructions stay in front. */
 export function behindHistory(
   own: Turn,
-  { storage }: DoorDialect,
+  form: AnswerForm,
   { items: earlier, path, fields, counts }: History,
 ): Turn {
   checkCount("items", earlier.length + own.items.length, counts, path);
   const [first] = own.items;
   const hasInstructions = first !== undefined && isInstructions(first);
-  const history = storage?.readItems(earlier) ?? [];
+  const history = form.readItems(earlier);
   const items = hasInstructions
     ? [first, ...history, ...own.items.slice(1)]
     : [...history, ...own.items];

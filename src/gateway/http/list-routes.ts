@@ -1,6 +1,6 @@
 /** Routes of the lists that clients know by an id: conversations, and stored completions with their messages. */
 
-import type { CompletionForm, DoorDialect, StorageForm } from "../../dialects/dialect.ts";
+import type { AnswerForm, CompletionForm, DoorDialect } from "../../dialects/dialect.ts";
 import { listKey, type Key, type StoredItem } from "../../history/log.ts";
 import { noStore } from "../../history/none.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
@@ -107,14 +107,12 @@ const conversations: Lists = {
 };
 
 /** The longer paths first. */
-export function conversationRoutes(door: DoorDialect): Route[] {
-  const { storage } = door;
-  const route = storage?.conversations?.route;
-  if (storage === undefined || route === undefined) return [];
-  const lists = { ...conversations, show: storage.shownItem };
+export function conversationRoutes(door: DoorDialect, form: AnswerForm): Route[] {
+  const { route } = form.conversations;
+  const lists = { ...conversations, show: form.shownItem };
   const one = `${route}/{id}`;
   return routesOf(door, [
-    ["GET", `${one}/items/{item}`, (context) => serveItem(context, storage)],
+    ["GET", `${one}/items/{item}`, (context) => serveItem(context, form)],
     ["DELETE", `${one}/items/{item}`, deleteItem],
     ["GET", `${one}/items`, (context) => serveItems(context, lists)],
     [
@@ -122,17 +120,17 @@ export function conversationRoutes(door: DoorDialect): Route[] {
       `${one}/items`,
       (context) =>
         withAnyBody(context, async ({ items: given }) => {
-          const items = await readItems(context, door, storage, given);
+          const items = await readItems(context, door, form, given);
           const key = keyOf(context, lists);
           if (!(await context.state.store.extend(key, items))) throw conversationNotFound(key.id);
-          await sendPieces(context, listPieces(items, false, storage.shownItem));
+          await sendPieces(context, listPieces(items, false, form.shownItem));
         }),
     ],
     ...headRows(one, lists),
     [
       "POST",
       route,
-      (context) => withAnyBody(context, (body) => createConversation(context, door, storage, body)),
+      (context) => withAnyBody(context, (body) => createConversation(context, door, form, body)),
     ],
   ]);
 }
@@ -140,7 +138,7 @@ export function conversationRoutes(door: DoorDialect): Route[] {
 async function createConversation(
   context: RequestContext,
   door: DoorDialect,
-  storage: StorageForm,
+  form: AnswerForm,
   body: Fields,
 ): Promise<void> {
   const { state, tenant } = context;
@@ -153,12 +151,12 @@ async function createConversation(
   const created = Math.floor(state.clock.date() / 1000);
   const metadata = readMetadata(body.metadata);
   const conversation = { id, object: "conversation", created_at: created, metadata };
-  const items = await readItems(context, door, storage, body.items ?? []);
+  const items = await readItems(context, door, form, body.items ?? []);
   await state.store.create({ tenant, id, json: JSON.stringify(conversation), items });
   sendJson(context, 200, conversation);
 }
 
-async function serveItem(context: RequestContext, { shownItem }: StorageForm): Promise<void> {
+async function serveItem(context: RequestContext, { shownItem }: AnswerForm): Promise<void> {
   const { state, params, memory } = context;
   const { item: asked = "" } = params;
   const found = await state.store.item(keyOf(context, conversations), asked, memory.load);
@@ -187,7 +185,7 @@ const itemNotFound = (id: string): Fault =>
 async function readItems(
   { state, tenant, memory, exchange: { body: text } }: RequestContext,
   door: DoorDialect,
-  storage: StorageForm,
+  form: AnswerForm,
   items: unknown,
 ): Promise<readonly StoredItem[]> {
   if (!Array.isArray(items)) throw wrongParam("items", "must be a list of items");
@@ -196,10 +194,8 @@ async function readItems(
   try {
     const body = { model: "any", input: items };
     checkLengths(door.readRequest(body));
-    kept = storage.inputOf(
-      await bodyWithItems(state, { tenant, dialect: door, body, text, weigh: memory.load }),
-      state.newId,
-    );
+    const request = { tenant, dialect: door, body, text, weigh: memory.load };
+    kept = form.inputOf(await bodyWithItems(state, request, form), state.newId);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const param = error.detail.param?.replace(/^input/, "items");
@@ -213,9 +209,7 @@ async function readItems(
 }
 
 /** The longer paths first. */
-export function completionRoutes(door: DoorDialect): Route[] {
-  const { completions: form } = door;
-  if (form === undefined) return [];
+export function completionRoutes(door: DoorDialect, form: CompletionForm): Route[] {
   const lists: Lists = {
     isOwn: (id) => id.startsWith(form.prefix),
     missing: (id) =>

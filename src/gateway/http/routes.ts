@@ -1,6 +1,6 @@
 /** The routes of the gateway and their handlers. */
 
-import type { BackgroundForm, StorageForm } from "../../dialects/dialect.ts";
+import type { AnswerForm } from "../../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
 import { responseKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -18,7 +18,7 @@ import { serveOneTurn, servePastPlan, servePlan, serveTurns } from "./plan-route
 import { withBody } from "./read-body.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
-import { type Forms, idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
+import { idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
 import { shownId } from "./to-fault.ts";
 import { serveTokenCount } from "./token-count.ts";
 import { serveUsage } from "./usage-report.ts";
@@ -50,7 +50,7 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
 
 const doorRoutes = (entry: DoorEntry): Route[] => {
   const { door } = entry;
-  const { tokenCount, compaction, storage, background } = door;
+  const { tokenCount, history } = door;
   const routes = door.routes.flatMap((path): Route[] => [
     { method: "POST", path, door, serve: (context) => serveTurn(context, door) },
     listRoute(entry, path),
@@ -66,32 +66,27 @@ const doorRoutes = (entry: DoorEntry): Route[] => {
         );
       }),
     );
-  if (compaction !== undefined)
-    add("POST", compaction.route, (context) =>
-      serveCompaction(
-        context,
-        { door, form: compaction },
-        { startTurn: (own, request, over) => startTurn(own, door, request, over) },
-      ),
-    );
-  if (storage?.route !== undefined) {
-    const path = `${storage.route}/{id}`;
-    const forms = { storage, form: background };
-    // The longer paths first.
-    if (background !== undefined)
-      add("POST", `${path}/cancel`, (context) =>
-        cancelResponse(context, { storage, form: background }),
-      );
-    add("GET", `${path}/input_items`, (context) => serveInputItems(context, storage));
-    add("GET", path, (context) => serveResponse(context, forms));
-    add("DELETE", path, (context) => deleteResponse(context, storage));
-  }
-  return [...routes, ...conversationRoutes(door), ...completionRoutes(door)];
+  if (history?.type === "completions") return [...routes, ...completionRoutes(door, history)];
+  if (history?.type !== "answers") return routes;
+  add("POST", history.compaction.route, (context) =>
+    serveCompaction(
+      context,
+      { door, form: history.compaction },
+      { startTurn: (own, request, over) => startTurn(own, door, request, over) },
+    ),
+  );
+  const path = `${history.route}/{id}`;
+  // The longer paths first.
+  add("POST", `${path}/cancel`, (context) => cancelResponse(context, history));
+  add("GET", `${path}/input_items`, (context) => serveInputItems(context, history));
+  add("GET", path, (context) => serveResponse(context, history));
+  add("DELETE", path, (context) => deleteResponse(context, history));
+  return [...routes, ...conversationRoutes(door, history)];
 };
 
 /** Lists stored completions if the dialect has such a list, and refuses WebSockets. */
 const listRoute = ({ door, title }: DoorEntry, path: string): Route => {
-  const { completions: form } = door;
+  const form = door.history?.type === "completions" ? door.history : undefined;
   return {
     method: "GET",
     path,
@@ -111,18 +106,16 @@ const listRoute = ({ door, title }: DoorEntry, path: string): Route => {
   };
 };
 
-async function serveResponse(context: RequestContext, forms: Forms): Promise<void> {
-  const { storage, form } = forms;
+async function serveResponse(context: RequestContext, form: AnswerForm): Promise<void> {
   const asked = streamQuery(context.exchange.query);
-  if (asked !== undefined && form !== undefined)
-    return reattach(context, { storage, form }, asked.after);
-  await sendPieces(context, [await shownResponse(context, forms)]);
+  if (asked !== undefined) return reattach(context, form, asked.after);
+  await sendPieces(context, [await shownResponse(context, form)]);
 }
 
-async function deleteResponse(context: RequestContext, storage: StorageForm): Promise<void> {
+async function deleteResponse(context: RequestContext, form: AnswerForm): Promise<void> {
   const { state, tenant } = context;
   const id = idOf(context);
-  await standingOf(context, { storage });
+  await standingOf(context, form);
   // Another process that makes the answer loses the lease, and then ends it.
   state.background.find(tenant, id)?.cancel(cancelled());
   if (!(await state.store.drop(responseKey(tenant, id)))) throw notFound(id);
@@ -134,14 +127,11 @@ const LOOK_MS = 200;
 const CANCEL_MS = 10_000;
 
 /** Ends an answer that is made in the background, by whichever process; a finished one does not change. */
-async function cancelResponse(
-  context: RequestContext,
-  forms: { readonly storage: StorageForm; readonly form: BackgroundForm },
-): Promise<void> {
+async function cancelResponse(context: RequestContext, form: AnswerForm): Promise<void> {
   const { state, tenant } = context;
   const { clock, background } = state;
   const id = idOf(context);
-  const { isBackground, isOver } = await standingOf(context, forms);
+  const { isBackground, isOver } = await standingOf(context, form);
   if (!isBackground)
     throw new Fault(
       "response.not_background",
@@ -154,19 +144,19 @@ async function cancelResponse(
   } else if (!isOver) {
     await background.askToCancel(tenant, id);
     const end = clock.now() + CANCEL_MS;
-    while (clock.now() < end && !(await standingOf(context, forms)).isOver)
+    while (clock.now() < end && !(await standingOf(context, form)).isOver)
       await new Promise<void>((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
   }
-  await sendPieces(context, [await shownResponse(context, forms)]);
+  await sendPieces(context, [await shownResponse(context, form)]);
 }
 
 /** Lists what the model read before it answered, with the answers that were continued. */
-async function serveInputItems(context: RequestContext, storage: StorageForm): Promise<void> {
+async function serveInputItems(context: RequestContext, form: AnswerForm): Promise<void> {
   const { state, tenant, exchange, memory } = context;
   const query = readPageQuery(exchange.query);
   const id = idOf(context);
-  await standingOf(context, { storage });
+  await standingOf(context, form);
   const page = await state.store.page(responseKey(tenant, id), query, memory.load);
   if (page.type === "missing") throw notFound(id);
-  await sendPieces(context, pagePieces(page, query, storage.shownItem));
+  await sendPieces(context, pagePieces(page, query, form.shownItem));
 }

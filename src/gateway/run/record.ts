@@ -1,6 +1,6 @@
 /** The record of a turn: the answer gathered for the store while it runs, and its account at the end. */
 
-import type { DoorDialect, KeptAnswer, KeptItem } from "../../dialects/dialect.ts";
+import type { AnswerForm, KeptAnswer, KeptItem } from "../../dialects/dialect.ts";
 import type { ResponseRecord, StoredItem, StoredTurn, UsageEntry } from "../../history/log.ts";
 import { noStore } from "../../history/none.ts";
 import type { Outcome, TurnDone } from "../../observe/happening.ts";
@@ -23,15 +23,15 @@ import { ThoughtKeeper } from "./thoughts.ts";
 
 /** An answer as its client sees it, gathered for the store while it is written. */
 export class AnswerRecord {
-  readonly #dialect: DoorDialect;
+  readonly #form: AnswerForm | undefined;
   /** The items so far. */
   readonly items: KeptItem[] = [];
   #written: Omit<KeptAnswer, "items"> | undefined;
   #sent: string | undefined;
   #own: KeptAnswer | undefined;
 
-  constructor(dialect: DoorDialect) {
-    this.#dialect = dialect;
+  constructor(form: AnswerForm | undefined) {
+    this.#form = form;
   }
 
   /** An item is closed. */
@@ -50,18 +50,18 @@ export class AnswerRecord {
 
   /** The whole answer; undefined while it is not over. */
   whole(): KeptAnswer | undefined {
-    if (this.#sent !== undefined) this.#own ??= this.#dialect.storage?.answerIn(this.#sent);
+    if (this.#sent !== undefined) this.#own ??= this.#form?.answerIn(this.#sent);
     return this.#own ?? (this.#written && { ...this.#written, items: this.items });
   }
 }
 
 /** Prepares to gather what the store keeps of an answer. */
 export function keepAnswer(run: Run): void {
-  const { state, dialect, turn } = run;
+  const { state, answers, turn } = run;
   if (run.thread !== undefined || run.completion !== undefined) run.told = new AnswerFold();
   if (state.store === noStore) return;
-  const isWanted = run.conversation !== undefined || dialect.storage?.isWanted(turn) === true;
-  if (run.isPrivate || isWanted) run.record = new AnswerRecord(dialect);
+  const isWanted = run.conversation !== undefined || answers?.isWanted(turn) === true;
+  if (run.isPrivate || isWanted) run.record = new AnswerRecord(answers);
   const { params, tools } = turn;
   if (!run.route.wantsThoughts || tools.length === 0) return;
   if (params.store === false || params.n !== undefined) return;
@@ -166,7 +166,7 @@ function storedTurn(run: Run, done: TurnDone): StoredTurn {
     const input = response?.input;
     if (hasEnded && input !== undefined) entry = { id, owner, items: [...input, ...items] };
     // The conversation takes in the turn even if its client wants nothing stored.
-    if (!isPrivate && run.dialect.storage?.isWanted(run.turn) !== true)
+    if (!isPrivate && run.answers?.isWanted(run.turn) !== true)
       [items, response] = [none, undefined];
   }
   const thoughts = isPrivate ? none : (run.thoughts?.items() ?? none);
@@ -211,14 +211,14 @@ export function usageEntry(
 
 /** An answer of several rounds has the id of the first; its upstream continues it from the last. */
 function responseRecord(
-  { dialect, added, turn, upstreamAnswerId, state }: Run,
+  { answers, added, turn, upstreamAnswerId, state }: Run,
   { profile, link }: Round,
   { json, shared }: KeptAnswer,
 ): ResponseRecord {
   const isKept = upstreamAnswerId !== undefined && keepsAnswers(profile, turn.dialect);
   return {
     previous: added.previous,
-    input: added.input ?? dialect.storage?.inputOf(added.body, state.newId) ?? none,
+    input: added.input ?? answers?.inputOf(added.body, state.newId) ?? none,
     json,
     shared,
     origin: isKept

@@ -384,9 +384,9 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
 
   /** Replaces the upstream's ids in a frame by those under which the answer is stored. */
   #relabel(frame: Frame): Frame {
-    const { dialect, added, round, ownId } = this.#run;
+    const { answers, added, round, ownId } = this.#run;
     const previous = round?.refers === true ? added.previous : undefined;
-    const data = dialect.storage?.relabel(frame.data, { id: ownId, previous });
+    const data = answers?.relabel(frame.data, { id: ownId, previous });
     // If the id has another place in the frame, the writer of the dialect takes over.
     return data === undefined ? { ...frame, forwardable: false } : { ...frame, data };
   }

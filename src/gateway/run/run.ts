@@ -1,4 +1,9 @@
-import type { CompletionForm, DoorDialect, WriteContext } from "../../dialects/dialect.ts";
+import type {
+  AnswerForm,
+  CompletionForm,
+  DoorDialect,
+  WriteContext,
+} from "../../dialects/dialect.ts";
 import type { Lease } from "../../history/leases.ts";
 import { callComment } from "../../observe/figures.ts";
 import {
@@ -90,6 +95,8 @@ export class Run implements AttemptWatch {
   /** True if only later requests of the same connection may continue the answer. */
   readonly isPrivate: boolean;
   dialect: DoorDialect;
+  /** The form in which the dialect stores answers. */
+  answers: AnswerForm | undefined;
   /** The whole conversation. */
   turn: Turn;
   /** The turn for the upstream that keeps what it refers to; dropped when that has forgotten it. */
@@ -160,6 +167,7 @@ export class Run implements AttemptWatch {
     this.path = context.route.path;
     this.source = turnSource(context, recalled.turn);
     this.dialect = dialect;
+    this.answers = dialect.history?.type === "answers" ? dialect.history : undefined;
     this.route = route;
     this.chain = route.chain;
     this.options = options;
@@ -174,7 +182,7 @@ export class Run implements AttemptWatch {
     this.recording = exchange.recording;
     this.refuse = context.refuse;
     this.isPrivate =
-      exchange.session !== undefined && dialect.storage?.isWanted(recalled.turn) !== true;
+      exchange.session !== undefined && this.answers?.isWanted(recalled.turn) !== true;
     this.usage = new UsageMeter(this);
     this.startedMs = state.clock.now();
     this.startedAt = state.clock.date();

@@ -45,8 +45,9 @@ export function startTurn(
   const { turn } = request;
   const route = routeFor(state, turn.model);
   const run = new Run(context, request, { dialect, route, options: turnOptions(context, route) });
-  if (state.store !== noStore && dialect.completions?.isWanted(turn) === true)
-    run.completion = dialect.completions;
+  const { history } = dialect;
+  if (state.store !== noStore && history?.type === "completions" && history.isWanted(turn))
+    run.completion = history;
   const inBackground = turn.gatewayFields !== undefined && isInBackground(turn);
   run.stage = turnStage(run, route, inBackground);
   const [first] = route.chain;
@@ -58,7 +59,7 @@ export function startTurn(
   run.limits = state.limits.enter(tenant, size, () => inputTokens(turn));
   run.memory = context.memory.keep();
   for (const { users } of run.chain) users.count++;
-  const form = inBackground ? dialect.background : undefined;
+  const form = inBackground ? run.answers : undefined;
   if (form !== undefined) return startInBackground(context, run, form);
   new Rounds(run).begin();
 }

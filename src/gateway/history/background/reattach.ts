@@ -1,4 +1,4 @@
-import type { BackgroundForm, StorageForm } from "../../../dialects/dialect.ts";
+import type { AnswerForm } from "../../../dialects/dialect.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { jsonOf } from "../../../json/json.ts";
 import { KEEP_ALIVE, STREAM_HEADERS } from "../../http/exchange.ts";
@@ -6,8 +6,6 @@ import type { StoredItem, Weigh } from "../../../history/log.ts";
 import type { RequestContext } from "../../state.ts";
 import { idOf, shownResponse, standingOf } from "../../http/stored-response.ts";
 import { pieceId } from "./runs.ts";
-
-type Forms = { readonly storage: StorageForm; readonly form: BackgroundForm };
 
 /** The query of a request for the stream of an answer; undefined if it asks for none. */
 export function streamQuery(query: string): { readonly after: number } | undefined {
@@ -23,12 +21,12 @@ export function streamQuery(query: string): { readonly after: number } | undefin
 /** Sends the events of an answer behind one of them, and those to come, wherever the answer is made. */
 export async function reattach(
   context: RequestContext,
-  forms: Forms,
+  form: AnswerForm,
   after: number,
 ): Promise<void> {
   const { state, tenant, exchange, requestId } = context;
   const id = idOf(context);
-  const { isBackground } = await standingOf(context, forms);
+  const { isBackground } = await standingOf(context, form);
   if (!isBackground)
     throw new Fault(
       "response.not_background",
@@ -38,7 +36,7 @@ export async function reattach(
   exchange.reply.head(200, { "x-request-id": requestId, ...STREAM_HEADERS });
   const run = state.background.find(tenant, id);
   if (run !== undefined) return run.follow(exchange.reply, after + 1);
-  await new StoredStream(context, forms, { id, after }).send();
+  await new StoredStream(context, form, { id, after }).send();
 }
 
 /** How often it is looked for new events of an answer that another process makes. */
@@ -50,7 +48,7 @@ const PIECES_BYTES = 64 * 1024 * 1024;
 /** The events of an answer from the store. */
 class StoredStream {
   readonly #context: RequestContext;
-  readonly #forms: Forms;
+  readonly #form: AnswerForm;
   readonly #id: string;
   /** The number of the last event that was sent. */
   #last: number;
@@ -64,11 +62,11 @@ class StoredStream {
 
   constructor(
     context: RequestContext,
-    forms: Forms,
+    form: AnswerForm,
     { id, after }: { readonly id: string; readonly after: number },
   ) {
     this.#context = context;
-    this.#forms = forms;
+    this.#form = form;
     this.#id = id;
     this.#last = after;
     this.#writtenAt = context.state.clock.now();
@@ -84,7 +82,7 @@ class StoredStream {
     const { exchange } = this.#context;
     try {
       while (!this.#isGone && !this.#isLastSent) {
-        const { isOver } = await standingOf(this.#context, this.#forms);
+        const { isOver } = await standingOf(this.#context, this.#form);
         // Asked before the pieces are read: after that no process stores another.
         const isWritten = isOver && !(await this.#isMade());
         const isMore = await this.#sendPieces();
@@ -107,8 +105,8 @@ class StoredStream {
   }
 
   async #sendLast(): Promise<void> {
-    const shown = await shownResponse(this.#context, this.#forms);
-    await this.#write(this.#forms.form.lastFrame(shown, this.#last + 1));
+    const shown = await shownResponse(this.#context, this.#form);
+    await this.#write(this.#form.background.lastFrame(shown, this.#last + 1));
   }
 
   /** Whether there may be more. */
@@ -139,13 +137,13 @@ class StoredStream {
   }
 
   async #write(text: string): Promise<void> {
-    const { form } = this.#forms;
+    const { background } = this.#form;
     let out = "";
     for (const piece of text.split("\n\n")) {
       const frame = `${piece}\n\n`;
-      const number = form.sequenceIn(frame);
+      const number = background.sequenceIn(frame);
       if (number === undefined) continue;
-      this.#isLastSent ||= form.isLast(frame);
+      this.#isLastSent ||= background.isLast(frame);
       if (number <= this.#last) continue;
       this.#last = number;
       out += frame;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { free } from "../../../../test/support/store-suite.ts";
 import { stillClock } from "../../../../test/support/still-clock.ts";
-import { background as form } from "../../../dialects/responses/history.ts";
+import { storedAnswers } from "../../../dialects/responses/history.ts";
 import { newId } from "../../../host/platform/ids.ts";
 import { MemoryLog } from "../../../history/memory-log.ts";
 import type { StoredTurn } from "../../../history/log.ts";
@@ -29,7 +29,7 @@ async function two() {
   const others = new BackgroundRuns({ store, clock: otherClock, newId, memory });
   const lease = await runs.lease("ann", "resp_1");
   if (lease === undefined) throw new Error("nobody else has it");
-  const run = runs.add({ tenant: "ann", form, endMarker: "", lease });
+  const run = runs.add({ tenant: "ann", form: storedAnswers.background, endMarker: "", lease });
   const faults: Fault[] = [];
   run.onCancel((fault) => void faults.push(fault));
   const pass = async (ms: number): Promise<void> => {

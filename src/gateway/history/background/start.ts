@@ -1,4 +1,4 @@
-import type { BackgroundForm, KeptAnswer, WriteContext } from "../../../dialects/dialect.ts";
+import type { AnswerForm, KeptAnswer, WriteContext } from "../../../dialects/dialect.ts";
 import type { Lease } from "../../../history/leases.ts";
 import { responseKey, type ResponseRecord } from "../../../history/log.ts";
 import { Fault } from "../../../turn/fault.ts";
@@ -13,7 +13,7 @@ import { sendPieces } from "../../http/send-json.ts";
 export async function startInBackground(
   context: RequestContext,
   run: Run,
-  form: BackgroundForm,
+  form: AnswerForm,
 ): Promise<void> {
   const { state, tenant, exchange } = context;
   const { store, clock, newId } = state;
@@ -23,8 +23,8 @@ export async function startInBackground(
   const id = dialect.newAnswerId(newId);
   const now = (): number => Math.floor(clock.date() / 1000);
   const writing: WriteContext = { id, created: now(), now, newId };
-  const begun = form.begun(run.turn, writing);
-  const input = dialect.storage?.inputOf(added.body, newId) ?? [];
+  const begun = form.background.begun(run.turn, writing);
+  const input = form.inputOf(added.body, newId);
   const { previous } = added;
   const lease = await saveBegun(context, id, { ...begun.kept, previous, input }).catch(
     (error: unknown) => {
@@ -32,7 +32,12 @@ export async function startInBackground(
       throw error;
     },
   );
-  const background = state.background.add({ tenant, form, endMarker: dialect.endMarker, lease });
+  const background = state.background.add({
+    tenant,
+    form: form.background,
+    endMarker: dialect.endMarker,
+    lease,
+  });
   /** Stores an answer that failed before its first event, and tells the clients that follow it. */
   const fail = async (fault: Fault): Promise<void> => {
     let text = "";
