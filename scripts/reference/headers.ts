@@ -12,7 +12,7 @@ const requests: Readonly<Record<string, string>> = {
   "x-request-id": "The id of the request, up to 128 ASCII characters without blanks.",
   "x-patchbay-strict": "`true`: refuse the request if anything of it would be lost. `false`: not.",
   "x-patchbay-disclosure":
-    "How long lists of tools are folded, as `tools.disclosure` ([many tools](../guides/many-tools.md)).",
+    "Strategy for long lists of tools, as `tools.disclosure` ([many tools](../guides/many-tools.md)).",
   "x-patchbay-record":
     "`true`: [record](../guides/recording.md) this turn, for tenants in `recording.by_header`.",
   "x-proxy-output-mode":
