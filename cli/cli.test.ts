@@ -201,8 +201,8 @@ describe("files that cannot be written", () => {
     const { code, err } = await command(["check"], { TOKEN_LOG_PATH: directory });
     expect(code).toBe(1);
     expect(err.replaceAll(directory, "")).toBe(
-      `/patchbay.yaml:2:3 telemetry.event_log: stands below something that is no directory; choose another path
-telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; name a file in it
+      `/patchbay.yaml:2:3 telemetry.event_log: is below a path that is not a directory; choose another path
+telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; choose a file in it
 `,
     );
   });

@@ -51,7 +51,7 @@ assert.deepEqual(await decisionsFor("acme-large"), [
 ]);
 assert.deepEqual(await decisionsFor("acme-mini-2"), [
   "tools[0] renamed: sent as `sear_10fxneo`",
-  "tool_choice changed: the upstream cannot be made to call one tool, so it is offered no other",
+  "tool_choice changed: the upstream cannot force a call of one tool, so only that tool is sent",
   "seed dropped: the acme profile has no such parameter",
 ]);
 console.log("own profile: the plan goes by it, and by the model");

@@ -75,7 +75,7 @@ function sentence(issue: z.core.$ZodIssue): string {
       return notOneOf(issue.options.map(String), discriminated(issue));
     case "too_small":
       if (issue.origin === "string") return "is empty; give it a value or leave the key out";
-      if (issue.origin === "array") return "is an empty list; name at least one";
+      if (issue.origin === "array") return "is an empty list; it needs at least one entry";
       return `must be ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}`;
     case "too_big":
       return `must be at most ${issue.maximum}`;

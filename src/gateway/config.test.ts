@@ -117,7 +117,7 @@ describe("a configuration", () => {
       "upstreams.b: is empty; it must be a group of keys, or leave the key out",
       "upstreams.e.command: must be text, not a list",
       "models.c: must be `upstream/model`, or a list of them",
-      "models.d: is an empty list; name at least one",
+      "models.d: is an empty list; it needs at least one entry",
       "tools.strict: must be `true` or `false`, not text",
       "tools.output: must be one of openai-json, obsidian-xml; did you mean `openai-json`?",
       "tools.block_max: must be at least 0",

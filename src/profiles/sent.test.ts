@@ -203,7 +203,7 @@ describe("a conversation", () => {
     expect(decisions).toContainEqual({
       path: "messages[0]",
       action: "dropped",
-      reason: "the upstream takes no names of who speaks",
+      reason: "the upstream does not support `name` on messages",
     });
     expect(sent("openai", called()).messages[0]).toMatchObject({ name: "ann" });
   });

@@ -12,7 +12,7 @@ it("tells of no more than may be told, and how much that leaves out", () => {
   expect(told.at(-1)).toEqual({
     path: "messages",
     action: "dropped",
-    reason: "21 more decisions like these are not told one by one",
+    reason: "21 more decisions like these are not listed",
   });
   expect(boundDecisions(many(MAX_DECISIONS + 1, "renamed")).some(isLossy)).toBe(false);
 });

@@ -44,7 +44,7 @@ export function boundDecisions(decisions: readonly Decision[], more = 0): readon
   });
   const leftOut = decisions.length - kept.length + more;
   if (leftOut === 0) return decisions;
-  const reason = `${leftOut} more decisions like these are not told one by one`;
+  const reason = `${leftOut} more decisions like these are not listed`;
   const path = kept.at(-1)?.path.replace(/[[.].*/s, "") ?? "";
   return [...kept, { path, action: isLoss ? "dropped" : "repaired", reason }];
 }

@@ -99,7 +99,9 @@ describe.skipIf(missing)("a schema that the real codex app-server cannot be give
         {
           path: "output",
           action: "noticed",
-          reason: expect.stringMatching(/a call of `look` break its schema at `#\/prop/) as unknown,
+          reason: expect.stringMatching(
+            /a call of `look` violate its schema at `#\/prop/,
+          ) as unknown,
         },
       ]);
       expect(JSON.stringify(decisions)).not.toContain("A1");

@@ -128,7 +128,7 @@ describe("an image in the result of a call", () => {
     expect(await decisionsOn(here, { input })).toContainEqual({
       path: "input[1]",
       action: "dropped",
-      reason: "the upstream takes no image here",
+      reason: "the upstream does not accept image parts here",
     });
   });
 });

@@ -203,7 +203,7 @@ describe("a conversation", () => {
     expect(await decisionsOn(here, { input })).toContainEqual({
       path: "input[0]",
       action: "repaired",
-      reason: "the call has no result; the model is told so",
+      reason: "the call has no result, so a result that states this is added",
     });
   });
 

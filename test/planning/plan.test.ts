@@ -221,7 +221,7 @@ describe("patchbay plan", () => {
     expect(out).toMatch(
       /^ {2}files\.read +function +native +files_read +offered without `strict`$/m,
     );
-    expect(out).toMatch(/^ {2}tools\[0\] +changed +strict cannot be asked for$/m);
+    expect(out).toMatch(/^ {2}tools\[0\] +changed +the upstream does not support `strict`$/m);
     expect(out).toMatch(/; strictness would refuse this$/m);
   });
 

@@ -240,7 +240,9 @@ describe("what becomes of tools", () => {
     const { error } = (await refused.json()) as Body;
     expect(error).toMatchObject({ code: "plan.lossy", param: "tools[2]" });
     expect(error.message).toContain("`tools[2]` dropped");
-    expect(error.message).toContain("`tools[3]` changed: its grammar is described, not enforced");
+    expect(error.message).toContain(
+      "`tools[3]` changed: its grammar is described but not enforced",
+    );
     expect(upstream.requests).toHaveLength(1);
   });
 
@@ -257,7 +259,7 @@ describe("what becomes of tools", () => {
     expect(plan["decisions"]).toContainEqual({
       path: "output.choices[0].calls[1]",
       action: "dropped",
-      reason: "a call of `patch` is withheld: only one call at once was allowed",
+      reason: "a call of `patch` is withheld: only one call per answer is allowed",
     });
     // Nobody cut the turn short: the client wanted no more.
     const [turn] = served.turns();

@@ -159,7 +159,7 @@ describe.each(pairs)("a forged seal of a %s client on a %s upstream", (door, bac
     expect([response.status, answer["error"] ?? undefined]).toEqual([200, undefined]);
     expect(upstream.requests[0]?.text).not.toContain("patchbay:1:");
     expect((await droppedOf(served, answer)).join()).toContain(
-      "its seal is none that a gateway writes, or was changed",
+      "the gateway cannot open its seal, because it was changed or is from another gateway",
     );
   });
 });

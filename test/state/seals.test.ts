@@ -97,7 +97,7 @@ describe("reasoning that a provider sealed", () => {
     expect(await decisionsOf(served, answer)).toContainEqual({
       path: "input[1]",
       action: "dropped",
-      reason: "reasoning that another upstream has sealed is not for this one",
+      reason: "another upstream encrypted the reasoning, and this one cannot read it",
     });
   });
 

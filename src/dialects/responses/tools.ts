@@ -158,7 +158,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
       };
     case "builtin":
       if (tool.dialect !== "responses") {
-        to.report(`\`${tool.name}\` is a tool that only the ${tool.dialect} dialect has`);
+        to.report(`\`${tool.name}\` exists only in the ${tool.dialect} dialect`);
         return undefined;
       }
       return to.echo === true ? withoutSecrets(tool.raw) : tool.raw;

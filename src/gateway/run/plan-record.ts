@@ -159,7 +159,7 @@ function parameterReport(
       reason: decision.reason,
     };
   // A parameter without a name there and without a decision is the default there.
-  const reason = target === undefined ? "asks for what happens anyway" : "the upstream takes it";
+  const reason = target === undefined ? "asks for what happens anyway" : "the upstream accepts it";
   return { path, verdict: "native", upstream_name: target ?? null, reason };
 }
 

@@ -89,5 +89,5 @@ it("tells of an answer only so much that a model without end fills no memory", a
   const plan = await gateway.fetch(new Request(`http://gateway/v1/plans/${id}`));
   const { decisions } = (await plan.json()) as { decisions: { reason: string }[] };
   expect(decisions).toHaveLength(1001);
-  expect(decisions.at(-1)?.reason).toBe("1999 more decisions like these are not told one by one");
+  expect(decisions.at(-1)?.reason).toBe("1999 more decisions like these are not listed");
 });

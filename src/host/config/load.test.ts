@@ -208,7 +208,7 @@ describe("loading the configuration", () => {
     const loaded = load({ XDG_STATE_HOME: join(directory, "file") });
     expect(configOf(loaded).store).toEqual({ kind: "memory" });
     expect(loaded.notes).toEqual([
-      `${join(directory, "file/patchbay/patchbay.db")} stands below something that is no directory; choose another path. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`,
+      `${join(directory, "file/patchbay/patchbay.db")} is below a path that is not a directory; choose another path. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`,
     ]);
   });
 
@@ -216,7 +216,7 @@ describe("loading the configuration", () => {
     write("file", "");
     write("patchbay.yaml", "store: { kind: sqlite, path: file/patchbay.db }\n");
     expect(load().doubts).toMatchObject([
-      { path: "store.path", message: expect.stringContaining("is no directory") },
+      { path: "store.path", message: expect.stringContaining("is not a directory") },
     ]);
     write("patchbay.yaml", "store: { kind: postgres, url: localhost }\n");
     expect(linesOf(load())).toEqual([

@@ -149,7 +149,7 @@ describe("the files of turns", () => {
         type: "unwritable",
         setting: "telemetry.usage_log",
         path: at("folder"),
-        problem: "is a directory; name a file in it",
+        problem: "is a directory; choose a file in it",
       },
     ]);
     expect(happenings.filter(({ type }) => type === "turn")).toMatchObject([
@@ -166,7 +166,7 @@ describe("the files of turns", () => {
       await ask(gateway, "one", hello);
       await gateway.close(0);
       expect(happenings.filter(({ type }) => type === "unwritable")).toMatchObject([
-        { setting: "telemetry.usage_log", problem: expect.stringMatching(/nobody reads.*reader/) },
+        { setting: "telemetry.usage_log", problem: expect.stringMatching(/pipe without a reader/) },
         { setting: "telemetry.event_log", problem: expect.stringMatching(/choose another path/) },
       ]);
     },
@@ -210,7 +210,7 @@ describe("whether a file could be written", () => {
     expect(unwritable(at("file"))).toBeUndefined();
     expect(unwritable(at("new/folder/file"))).toBeUndefined();
     expect(unwritable(at("folder"))).toMatch(/is a directory/);
-    expect(unwritable(at("file/below"))).toMatch(/no directory/);
+    expect(unwritable(at("file/below"))).toMatch(/not a directory/);
     expect(existsSync(at("new"))).toBe(false);
   });
 });

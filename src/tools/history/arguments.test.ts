@@ -54,7 +54,7 @@ describe("the arguments of a past call", () => {
       {
         path: "input[0]",
         action: "repaired",
-        reason: "a call's arguments are an object; those that were not are sent in one",
+        reason: "the arguments of a call must be an object, so other values are put into one",
       },
     ]);
   });

@@ -47,7 +47,7 @@ describe("what a chat client has in several messages", () => {
         {
           path: "messages[1]",
           action: "repaired",
-          reason: "what the model said and called in one go is sent in one message",
+          reason: "the text and the calls of one answer are sent in one message",
         },
       ]);
     }
@@ -82,7 +82,7 @@ describe("the beginning of an answer", () => {
     planTools(ask({ dialect, items }), profile).decisions;
 
   it("that a client of the Messages API gives is reported where the upstream may not go on", () => {
-    const reason = "the upstream may answer anew instead of going on with these words";
+    const reason = "the upstream may write a new answer instead of continuing this text";
     expect(decided("messages")).toEqual([{ path: "messages[1]", action: "changed", reason }]);
   });
 

@@ -43,9 +43,9 @@ export function planHistory(
   };
 }
 
-const TOGETHER = "what the model said and called in one go is sent in one message";
+const TOGETHER = "the text and the calls of one answer are sent in one message";
 
-const ANEW = "the upstream may answer anew instead of going on with these words";
+const ANEW = "the upstream may write a new answer instead of continuing this text";
 
 /** True if an answer is to continue the last message, and the upstream's dialect cannot ask for that. */
 function losesPrefill({ dialect, traits, items }: Turn, profile: Profile): boolean {
@@ -93,7 +93,11 @@ function fitIds(history: History, context: RepairContext): History {
       if (given === undefined) known.set(item.id, { open: [id], next: 0 });
       else given.open.push(id);
       if (id === item.id) return draft.keep(place);
-      draft.note(place, "renamed", "call ids the upstream does not take are sent as others");
+      draft.note(
+        place,
+        "renamed",
+        "the upstream does not accept these call ids, so they are replaced",
+      );
       return draft.add({ ...item, id }, place);
     }
     const given = item.type === "result" ? known.get(item.call) : undefined;
@@ -116,7 +120,7 @@ function fitNames(history: History, context: RepairContext): History {
       const name = calls.get(item.call) ?? item.name;
       if (name !== item.name) return draft.add({ ...item, name }, place);
     } else if (item.type === "message" && item.name !== undefined && names === false) {
-      draft.note(place, "dropped", "the upstream takes no names of who speaks");
+      draft.note(place, "dropped", "the upstream does not support `name` on messages");
       return draft.add({ ...item, name: undefined }, place);
     }
     draft.keep(place);
@@ -135,7 +139,8 @@ function answerResults(history: History, words: string, context: RepairContext):
   let followsResults = false;
   return rewritten(history, context, (item, place, draft) => {
     if (followsResults && item.type !== "result" && !isByModel(item)) {
-      const reason = "only the model may speak behind results, so it is taken to have said a word";
+      const reason =
+        "only the model may follow tool results, so a short message of the model is added";
       draft.note(place, "repaired", reason);
       draft.add(saying("assistant", words), place);
     }
@@ -154,7 +159,7 @@ function introduceCalls(history: History, words: string, context: RepairContext)
   const first = items.findIndex(isByModel);
   return rewritten(history, context, (_, place, draft) => {
     if (place === first) {
-      const reason = "a call must follow somebody's words, so the user is taken to have said some";
+      const reason = "a call must follow a message of the user, so a short one is added";
       draft.note(call, "repaired", reason);
       draft.add(saying("user", words), call);
     }
@@ -172,7 +177,7 @@ function addMissingReasoning(history: History, blank: string, context: RepairCon
       const hasCall = items.slice(place, end).some(({ type }) => type === "call");
       if (!isKnown(item) && hasCall) {
         const reason =
-          "what was thought before the call is not known; the upstream is told of nothing";
+          "the upstream requires reasoning before the call, so empty reasoning is added";
         draft.note(place, "repaired", reason);
         draft.add({ type: "reasoning", summary: [], content: [blank] }, place);
       }
@@ -193,8 +198,7 @@ function dropLoneReasoning(history: History, context: RepairContext): History {
         isOfModelTurn(item) && items.slice(place, end).every(({ type }) => type === "reasoning");
     }
     if (!isLone) return draft.keep(place);
-    const reason =
-      "the upstream takes nothing empty, and nothing was said or called after this thought";
+    const reason = "the upstream does not accept reasoning without text or calls after it";
     draft.note(place, "dropped", reason);
   });
 }

@@ -36,7 +36,7 @@ describe("messages", () => {
     expect(summarize(turn.items)).toEqual(["system a|\n\n|b", "user c", "user d"]);
   });
 
-  it("do not come empty where the upstream takes nothing empty", () => {
+  it("do not come empty where the upstream does not accept empty content", () => {
     const { turn, decisions } = under(
       { empty: false },
       message("user", ""),
@@ -73,9 +73,13 @@ describe("messages", () => {
       { media: [], resultMedia: [] },
       { ...message("user", "look"), parts: [image] },
     );
-    expect(turn.items).toMatchObject([{ parts: said("(Here was image that cannot be shown.)") }]);
+    expect(turn.items).toMatchObject([{ parts: said("(The image part here cannot be shown.)") }]);
     expect(decisions).toEqual([
-      { path: "input[0]", action: "dropped", reason: "the upstream takes no image here" },
+      {
+        path: "input[0]",
+        action: "dropped",
+        reason: "the upstream does not accept image parts here",
+      },
     ]);
   });
 

@@ -42,7 +42,7 @@ export function fitParts(history: History, context: RepairContext): History {
     });
     const parts = isFull ? kept : kept.filter((part) => !isBlank(part));
     if (!isFull && parts.length === 0) {
-      draft.note(place, "repaired", "the upstream takes nothing empty");
+      draft.note(place, "repaired", "the upstream does not accept empty content");
       if (item.type === "result") parts.push({ type: "text", text: "(no output)" });
     }
     if (isFull || parts.length > 0) draft.add({ ...item, parts }, place);
@@ -76,14 +76,14 @@ function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
   const mayMove = item.type === "result" || isBySystem(item);
   if (isMedium && mayMove && (media?.includes(part.type) ?? true)) {
     const where = item.type === "result" ? "results" : "system messages";
-    const reason = `${part.type}s in ${where} follow as a message of the user's`;
+    const reason = `${part.type}s in ${where} are sent in a user message after them`;
     const said = `(The ${part.type} follows in the next message.)`;
     return { action: "reshaped", reason, said } as const;
   }
   const raw = part.type === "opaque" && isFields(part.raw) ? part.raw.type : part.type;
-  const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown content";
-  const reason = `the upstream takes no ${name} here`;
-  return { action: "dropped", reason, said: `(Here was ${name} that cannot be shown.)` } as const;
+  const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown";
+  const reason = `the upstream does not accept ${name} parts here`;
+  return { action: "dropped", reason, said: `(The ${name} part here cannot be shown.)` } as const;
 }
 
 /** Puts messages under roles that the upstream knows, and in places where it takes them. */
@@ -108,7 +108,7 @@ export function fitRoles(history: History, context: RepairContext): History {
       if (role === item.role) draft.keep(place);
       else draft.add({ ...item, role }, place);
     } else if (isAtStart && previous.type === "message" && item.parts.every(isText)) {
-      draft.note(place, "reshaped", "the messages at the beginning are sent as one");
+      draft.note(place, "reshaped", "the messages at the beginning are joined into one");
       if (leading === undefined) {
         leading = [...previous.parts];
         draft.replaceLast({ ...previous, parts: leading });
@@ -117,8 +117,8 @@ export function fitRoles(history: History, context: RepairContext): History {
     } else {
       isAtStart = false;
       const parts = reminderTag === undefined ? undefined : item.parts.map(reminder(reminderTag));
-      const how = parts === undefined ? "" : ", marked as what they are";
-      const reason = `later ${role} messages are sent as the user's${how}`;
+      const how = parts === undefined ? "" : ", in tags that mark them";
+      const reason = `later ${role} messages are sent as user messages${how}`;
       draft.note(place, parts === undefined ? "changed" : "reshaped", reason);
       draft.add({ ...item, role: "user", parts: parts ?? item.parts }, place);
     }

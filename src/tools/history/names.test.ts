@@ -20,7 +20,7 @@ describe("names in a conversation", () => {
       {
         path: "input[0]",
         action: "dropped",
-        reason: "the upstream takes no names of who speaks (2 times)",
+        reason: "the upstream does not support `name` on messages (2 times)",
       },
     ]);
     const items = [ann];

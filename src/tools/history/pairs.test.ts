@@ -56,7 +56,7 @@ describe("calls and results", () => {
         type: "result",
         call: "a",
         kind: "function",
-        parts: said("There is no result: the call was broken off."),
+        parts: said("There is no result: the call was interrupted."),
       },
       message("user", "never mind"),
     ]);
@@ -64,7 +64,7 @@ describe("calls and results", () => {
       {
         path: "input[0]",
         action: "repaired",
-        reason: "the call has no result; the model is told so",
+        reason: "the call has no result, so a result that states this is added",
       },
     ]);
   });
@@ -79,7 +79,7 @@ describe("calls and results", () => {
     expect(turn.items).toEqual([called("a"), result("a", "1")]);
     expect(decisions).toEqual([
       { path: "input[0]", action: "dropped", reason: "no call has this id" },
-      { path: "input[3]", action: "dropped", reason: "the call has been answered before" },
+      { path: "input[3]", action: "dropped", reason: "the call already has a result" },
     ]);
   });
 

@@ -6,7 +6,7 @@ import { Draft, type History, type RepairContext } from "./repair.ts";
 type Items = readonly Item<UpstreamName>[];
 
 /** The text of the result that is added to an unanswered call. */
-const UNANSWERED = "There is no result: the call was broken off.";
+const UNANSWERED = "There is no result: the call was interrupted.";
 
 /**
  * Puts every call's result right after the calls it was made with: each call answered once, in the
@@ -44,7 +44,7 @@ export function pairCalls(history: History, context: RepairContext): History {
     } else if (group !== undefined && (place < group.last || isAmongCalls(place))) {
       (isOfModelTurn(item) ? group.said : group.after).push(place);
       if (!areMixed || !isOfModelTurn(item))
-        draft.note(place, "repaired", "stood between calls and their results");
+        draft.note(place, "repaired", "it was between calls and their results, and is moved");
     } else {
       flush();
       draft.keep(place);
@@ -91,7 +91,11 @@ function closeGroup(
     if (one.answer !== undefined) return draft.keep(one.answer);
     const item = items[one.call];
     if (item?.type !== "call") return;
-    draft.note(one.call, "repaired", "the call has no result; the model is told so");
+    draft.note(
+      one.call,
+      "repaired",
+      "the call has no result, so a result that states this is added",
+    );
     const parts = [{ type: "text", text: UNANSWERED } as const];
     draft.add({ type: "result", call: item.id, kind: item.kind, parts }, one.call);
   };
@@ -102,7 +106,11 @@ function closeGroup(
     for (const one of calls) answer(one);
   } else {
     if (first !== undefined && second !== undefined)
-      draft.note(first.call, "reshaped", "calls made at once are told one by one");
+      draft.note(
+        first.call,
+        "reshaped",
+        "the upstream accepts one call per answer, so parallel calls are sent one after another",
+      );
     for (const one of calls) {
       draft.keep(one.call);
       answer(one);
@@ -138,10 +146,10 @@ function answersIn(items: Items, draft: Draft): Answers {
     byCall.set(call, place);
     used.add(place);
     if (call < latest || place < call)
-      draft.note(place, "repaired", "results were not in the order of their calls");
+      draft.note(place, "repaired", "results are moved into the order of their calls");
     latest = Math.max(latest, call);
   }
   const why = (id: string): string =>
-    waiting.has(id) ? "the call has been answered before" : "no call has this id";
+    waiting.has(id) ? "the call already has a result" : "no call has this id";
   return { byCall, used, why };
 }

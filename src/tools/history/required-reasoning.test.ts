@@ -45,7 +45,7 @@ describe("reasoning before calls", () => {
         path: "input[1]",
         action: "repaired",
         reason:
-          "what was thought before the call is not known; the upstream is told of nothing (2 times)",
+          "the upstream requires reasoning before the call, so empty reasoning is added (2 times)",
       },
     ]);
   });
@@ -98,8 +98,7 @@ describe("reasoning that led to nothing", () => {
       {
         path: "input[1]",
         action: "dropped",
-        reason:
-          "the upstream takes nothing empty, and nothing was said or called after this thought (2 times)",
+        reason: "the upstream does not accept reasoning without text or calls after it (2 times)",
       },
     ]);
   });

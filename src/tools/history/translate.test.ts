@@ -123,7 +123,7 @@ describe("items of another dialect", () => {
       {
         path: "input[0]",
         action: "dropped",
-        reason: "web_search_call items are unknown to the upstream",
+        reason: "the upstream does not support web_search_call items",
       },
     ]);
   });
@@ -167,7 +167,8 @@ describe("what a provider called itself", () => {
       {
         path: "input[1]",
         action: "reshaped",
-        reason: "what the provider called itself is told as a call of a function, with its result",
+        reason:
+          "the call and result of a tool that the provider ran are sent as those of a function",
       },
     ]);
     expect(turn.places).toEqual([0, 1, 1, 2]);

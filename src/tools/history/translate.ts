@@ -38,7 +38,7 @@ type Translated = Item | Item<UpstreamName>;
 type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | undefined };
 
 const MADE_ALONE =
-  "what the provider called itself is told as a call of a function, with its result";
+  "the call and result of a tool that the provider ran are sent as those of a function";
 
 /** One conversation on its way to an upstream. */
 class Translator {
@@ -90,7 +90,7 @@ class Translator {
     let call = recastCall(item, this.#recast(item));
     const input = call.kind === "function" ? asObject(call.input) : call.input;
     if (input !== call.input) {
-      const reason = "a call's arguments are an object; those that were not are sent in one";
+      const reason = "the arguments of a call must be an object, so other values are put into one";
       this.#notes.note(at, "repaired", reason);
       call = { ...call, input };
     }
@@ -147,7 +147,7 @@ class Translator {
     if (declaredBy(item) !== undefined) return [];
     const { type } = item.raw;
     const what = typeof type === "string" ? `${type} items` : "items without a type";
-    this.#notes.note(at, "dropped", `${what} are unknown to the upstream`);
+    this.#notes.note(at, "dropped", `the upstream does not support ${what}`);
     return [];
   }
 
@@ -241,7 +241,7 @@ class Translator {
         kind === call.kind && name === (call.name as string) && namespace === call.namespace;
       // Calls that the provider made itself are reported as such.
       if (isSame || items[at] !== call) continue;
-      const reason = `\`${fullName(call)}\` is no longer declared; its calls are told as calls of \`${name}\``;
+      const reason = `\`${fullName(call)}\` is no longer declared; its calls are sent as calls of \`${name}\``;
       this.#notes.note(at, kind === call.kind ? "renamed" : "reshaped", reason);
     }
     return recasts;

@@ -36,7 +36,7 @@ describe("what is said right behind results", () => {
       path: "input[1]",
       action: "repaired",
       reason:
-        "only the model may speak behind results, so it is taken to have said a word (2 times)",
+        "only the model may follow tool results, so a short message of the model is added (2 times)",
     });
   });
 
@@ -75,7 +75,7 @@ describe("a conversation that begins with calls", () => {
       {
         path: "input[3]",
         action: "repaired",
-        reason: "a call must follow somebody's words, so the user is taken to have said some",
+        reason: "a call must follow a message of the user, so a short one is added",
       },
     ]);
   });

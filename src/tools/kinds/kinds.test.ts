@@ -83,7 +83,7 @@ describe("stand-ins", () => {
     const { description, schema, losses } = standInOf("custom").declare(custom("patch", format));
     expect(description).toContain("lark grammar:\nstart: HUNK+");
     expect(JSON.stringify(schema)).not.toContain("HUNK");
-    expect(losses).toEqual(["its grammar is described, not enforced"]);
+    expect(losses).toEqual(["its grammar is described but not enforced"]);
   });
 
   it("takes a command however a model writes it", () => {

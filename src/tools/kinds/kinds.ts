@@ -97,7 +97,7 @@ export const customStandIn: StandIn = {
     return {
       description: [described, how, grammar].filter(Boolean).join("\n\n"),
       schema: object({ [CUSTOM_KEY]: text("The whole input of the tool.") }, [CUSTOM_KEY]),
-      losses: grammar === undefined ? [] : ["its grammar is described, not enforced"],
+      losses: grammar === undefined ? [] : ["its grammar is described but not enforced"],
     };
   },
   encode: (input) => JSON.stringify({ [CUSTOM_KEY]: input }),
@@ -113,12 +113,12 @@ function grammarText(format: Fields | undefined): string | undefined {
 }
 
 const localShell = standIn(
-  "Runs a command on the user's machine and gives back its output.",
+  "Runs a command on the user's machine and returns its output.",
   object(
     {
       command: list('The program and its arguments, such as ["ls", "-la"].', { type: "string" }),
       working_directory: text("Where to run it."),
-      timeout_ms: count("When to give up."),
+      timeout_ms: count("The time limit in milliseconds."),
       env: {
         type: "object",
         additionalProperties: { type: "string" },
@@ -159,12 +159,12 @@ function wordsOf(command: unknown): readonly string[] | undefined {
 }
 
 const shell = standIn(
-  "Runs shell commands on the user's machine and gives back their output.",
+  "Runs shell commands on the user's machine and returns their output.",
   object(
     {
       commands: list('The command lines, such as ["ls -la", "git status"].', { type: "string" }),
-      timeout_ms: count("When to give up."),
-      max_output_length: count("How many characters of output to give back."),
+      timeout_ms: count("The time limit in milliseconds."),
+      max_output_length: count("The most characters of output to return."),
     },
     ["commands"],
   ),
@@ -207,7 +207,7 @@ const DIFF =
   "The change as a V4A diff: for update_file, hunks that begin with @@ and whose lines begin with a space, - or +; for create_file, the content with + before every line. Left out for delete_file.";
 
 const applyPatch = standIn(
-  "Creates, updates or deletes a file of the user's. One call changes one file; make several calls for several files.",
+  "Creates, updates or deletes a file on the user's machine. One call changes one file; make several calls for several files.",
   object(
     {
       operation: object(
@@ -252,14 +252,14 @@ const toolSearch: StandIn = {
       description:
         typeof description === "string" && description !== ""
           ? description
-          : "Searches for further tools and loads those it finds; they can be called afterwards.",
+          : "Searches for further tools and loads the ones it finds; you can call them afterwards.",
       schema: isFields(parameters)
         ? parameters
         : {
             type: "object",
             properties: {
               query: text("What the tool should do."),
-              limit: count("How many tools to load at most."),
+              limit: count("The most tools to load."),
             },
             required: ["query"],
           },
@@ -275,7 +275,7 @@ const toolSearch: StandIn = {
       text:
         brought.length === 0
           ? "No tools were found."
-          : `These tools were found and can be called from now on: ${brought.join(", ")}.`,
+          : `Found these tools, which can be called from now on: ${brought.join(", ")}.`,
     },
   ],
 };
@@ -285,18 +285,18 @@ const toolSearch: StandIn = {
  * search, so it gets a plain function call.
  */
 const webSearch = standIn(
-  "Searches the web and gives back titles, addresses and excerpts.",
+  "Searches the web and returns titles, addresses and excerpts.",
   object({ query: text("What to search for.") }, ["query"]),
   (text) => text,
-  { restoredAs: "function", losses: ["the client has to run the search itself"] },
+  { restoredAs: "function", losses: ["the client must run the search"] },
 );
 
 const bash = standIn(
-  "Runs a command in a bash session on the user's machine and gives back its output. The session keeps its state between calls.",
+  "Runs a command in a bash session on the user's machine and returns its output. The session keeps its state between calls.",
   object(
     {
       command: text("The command to run."),
-      restart: { type: "boolean", description: "True to start the session anew instead." },
+      restart: { type: "boolean", description: "True to restart the session instead." },
     },
     [],
   ),
@@ -309,7 +309,7 @@ const bash = standIn(
 );
 
 const textEditor = standIn(
-  "Views, creates and edits text files of the user's. `str_replace` changes the one place where `old_str` stands; `insert` puts `insert_text` behind the line `insert_line`.",
+  "Views, creates and edits text files on the user's machine. `str_replace` replaces the only occurrence of `old_str`; `insert` adds `insert_text` after the line `insert_line`.",
   object(
     {
       command: oneOf(["view", "create", "str_replace", "insert"], "What to do."),
@@ -320,8 +320,8 @@ const textEditor = standIn(
         {},
       ),
       file_text: text("For create: the whole content."),
-      old_str: text("For str_replace: the text to replace, as it stands in the file."),
-      new_str: text("For str_replace: what takes its place."),
+      old_str: text("For str_replace: the text to replace, exactly as in the file."),
+      new_str: text("For str_replace: the new text."),
       insert_line: { type: "integer", description: "For insert: 0 for the beginning." },
       insert_text: text("For insert: the text."),
     },
@@ -331,7 +331,7 @@ const textEditor = standIn(
 );
 
 const memory = standIn(
-  "Reads and writes the files in `/memories`, which are kept from one conversation to the next. Look there before you begin, and note what will be needed later.",
+  "Reads and writes the files in `/memories`, which last from one conversation to the next. Read them before you begin, and write down what later conversations will need.",
   object(
     {
       command: oneOf(
@@ -342,11 +342,11 @@ const memory = standIn(
       view_range: list("For view: the first and the last line.", { type: "integer" }, {}),
       file_text: text("For create: the whole content."),
       old_str: text("For str_replace: the text to replace."),
-      new_str: text("For str_replace: what takes its place."),
-      insert_line: { type: "integer", description: "For insert: the line to put it behind." },
+      new_str: text("For str_replace: the new text."),
+      insert_line: { type: "integer", description: "For insert: the line to add the text after." },
       insert_text: text("For insert: the text."),
-      old_path: text("For rename: the name it has."),
-      new_path: text("For rename: the name it gets."),
+      old_path: text("For rename: the present path."),
+      new_path: text("For rename: the new path."),
     },
     ["command"],
   ),

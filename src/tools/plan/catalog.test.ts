@@ -69,7 +69,7 @@ describe("the catalog", () => {
         kind: "function",
         parts: [
           {
-            text: "These tools were found and can be called from now on: mcp__git__status, chat_style.",
+            text: "Found these tools, which can be called from now on: mcp__git__status, chat_style.",
           },
         ],
       },

@@ -38,7 +38,8 @@ describe("the arguments of a call", () => {
         {
           path: "output",
           action: "noticed",
-          reason: "the arguments of a call of `look` break its schema at `#/properties/at/pattern`",
+          reason:
+            "the arguments of a call of `look` violate its schema at `#/properties/at/pattern`",
         },
       ],
     });

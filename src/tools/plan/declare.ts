@@ -99,7 +99,7 @@ export function planToolDeclaration(
     if (of === "ignore") return ignored(what, profile, kind);
   }
   if (tool.type === "function" && tool.deferred === true && !profile.tools.deferred)
-    return { verdict: "deferred", reason: "the client's own search has not loaded it yet" };
+    return { verdict: "deferred", reason: "the client's tool search has not loaded it yet" };
   const isNative = (rule === "native" && hasForm(tool, kind, profile)) || isShared(tool, profile);
   const own = isNative ? declareNative(entry, profile, openStrict) : declareStandIn(entry, profile);
   if (own.offer === undefined) return own;
@@ -140,7 +140,7 @@ function ignored(what: string, profile: Profile, kind: string): Declared {
 }
 
 /** A reason that also covers a new name or a shorter description. */
-const TAKEN = "the upstream takes it";
+const TAKEN = "the upstream accepts it";
 
 function declareNative({ tool, kind }: Entry, profile: Profile, openStrict: boolean): Declared {
   if (tool.type === "function") return declareFunction(tool, profile, openStrict);
@@ -156,10 +156,10 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
     const { raw, losses, used } = fillTemplate(template, tool.raw);
     const reasons = [...losses, ...lostFields(tool, used, profile)];
     const decisions: Reasoned[] = [
-      { action: "reshaped", reason: `sent as the upstream's own ${kind}` },
+      { action: "reshaped", reason: `sent in the upstream's form of ${kind}` },
       ...reasons.map((reason): Reasoned => ({ action: "changed", reason })),
     ];
-    const reason = `the upstream has ${kind} in a form of its own`;
+    const reason = `the upstream has ${kind} in another form`;
     return {
       verdict: "native",
       reason,
@@ -170,7 +170,7 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
   if (!isOwn && kindOf(kind) === undefined)
     return {
       verdict: "ignored",
-      reason: `${kind} is a tool that only the ${tool.dialect} dialect has`,
+      reason: `${kind} exists only in the ${tool.dialect} dialect`,
     };
   // Known kinds are declared alike in every dialect that has them.
   const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
@@ -186,7 +186,7 @@ const lostFields = ({ raw, dialect }: BuiltinTool, used: ReadonlySet<string>, to
     ? []
     : Object.keys(raw)
         .filter((key) => raw[key] != null && !used.has(key) && !idleFields.has(key))
-        .map((key) => `\`${key}\` has no place there`);
+        .map((key) => `\`${key}\` does not exist in the upstream's form`);
 
 type FilledTemplate = {
   readonly raw: Fields;
@@ -224,14 +224,17 @@ function reach(asked: Fields, path: string, losses: string[]): unknown {
   let at: unknown = asked;
   for (const step of path.split(".")) {
     if (Array.isArray(at) && at.length > Number(step) + 1)
-      losses.push(`only one of ${at.length} in \`${path.slice(0, path.lastIndexOf("."))}\` fits`);
+      losses.push(
+        `the upstream takes one entry of \`${path.slice(0, path.lastIndexOf("."))}\`, not ${at.length}`,
+      );
     at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[step] : undefined;
   }
   return at ?? undefined;
 }
 
 /** Upstreams that hold models to closed objects refuse one that may leave properties out. */
-const OPEN_SCHEMA = "strict can be asked for only with closed objects that have all properties";
+const OPEN_SCHEMA =
+  "the upstream supports `strict` only for closed objects that require all properties";
 
 function declareFunction(tool: FunctionTool, profile: Profile, openStrict = false): Declared {
   const { schema: given } = tool;
@@ -244,7 +247,7 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
   let original: JsonSchema | undefined;
   if (rule?.strict === false && tool.strict === true) {
     sent = { ...sent, strict: undefined };
-    decide("changed", "strict cannot be asked for");
+    decide("changed", "the upstream does not support `strict`");
   }
   if (rule !== undefined && given !== undefined) {
     const read = rule.draft === undefined ? { schema: given, mended: [] } : wellFormed(given);
@@ -252,7 +255,7 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
       const words = read.mended.map((word) => `\`${word}\``).join(", ");
       decide(
         "repaired",
-        `its schema has ${words} as JSON Schema 2020-12 does not, so it is written anew`,
+        `its schema has ${words} in a form that JSON Schema 2020-12 does not allow, so the gateway rewrote it`,
       );
     }
     const { schema, codec, reshaped, describedOnly } = compileSchema(read.schema, rule);
@@ -260,7 +263,8 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
     if (codec !== undefined) form = jsonForm(codec);
     if (codec !== undefined || describedOnly.length > 0) original = given;
     for (const what of reshaped) decide("reshaped", `sends ${what}`);
-    for (const what of describedOnly) decide("changed", `${what} is told in the description only`);
+    for (const what of describedOnly)
+      decide("changed", `the upstream does not support ${what}, so only the description states it`);
   }
   // A client can correct its own schema if it is refused, but not one that was made here.
   const mayBeRefused = openStrict || sent.schema !== given;
@@ -271,7 +275,7 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
   }
   let reason = TAKEN;
   if (sent !== tool) reason = "offered without `strict`";
-  if (sent.schema !== given) reason = "offered with a schema the upstream takes";
+  if (sent.schema !== given) reason = "offered with a schema that the upstream accepts";
   const offer = { kind: "function", tool: sent, form, original, decisions };
   return { verdict: "native", reason, offer };
 }
@@ -281,19 +285,23 @@ function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared
   const standIn = kindOf(kind)?.standIn;
   if (standIn === undefined) {
     if (kind === "function") return ignored(`${kind} tools`, profile, kind);
-    const why =
-      kindOf(kind) === undefined ? "is a kind we do not know" : "runs at the provider only";
-    const reason = `${kind} ${why}, and the ${profile.name} profile has none`;
+    const why = kindOf(kind) === undefined ? "is an unknown kind" : "runs only at the provider";
+    const reason = `${kind} ${why}, and the ${profile.name} profile does not support it`;
     return { verdict: "ignored", reason };
   }
   if (tool.type === "builtin" && kind === "tool_search" && tool.raw.execution === "server")
-    return { verdict: "ignored", reason: "every deferred tool is offered at once instead" };
+    return {
+      verdict: "ignored",
+      reason: "the upstream has no tool search, so every deferred tool is offered at once",
+    };
   const { description, schema, losses } = standIn.declare(tool);
   const { offer } = declareFunction({ type: "function", name, description, schema }, profile);
   if (offer === undefined) return ignored(`${kind} tools`, profile, kind);
   return {
     verdict: "degraded",
-    reason: ["offered as a function that stands in for it", ...losses].join("; "),
+    reason: ["the upstream has no tool of this kind, so a function replaces it", ...losses].join(
+      "; ",
+    ),
     offer: {
       ...offer,
       form: offer.form === undefined ? standIn : nested(standIn, offer.form),
@@ -335,22 +343,19 @@ function flattened(own: Declared, offer: Offer, group: NamespaceTool, isFirst: b
     tool.type === "builtin" || remark === undefined
       ? tool
       : { ...tool, description: tool.description ? `${tool.description}\n\n${remark}` : remark };
-  const apart = `offered apart from its namespace \`${name}\`, with which its calls come back`;
+  const apart = `offered outside its namespace \`${name}\`; its calls get the namespace back`;
   return {
     verdict: "degraded",
     reason: own.verdict === "native" ? apart : `${own.reason}; ${apart}`,
     offer: {
       ...offer,
       tool: described,
-      decisions: [
-        { action: "reshaped", reason: "sent apart from its namespace" },
-        ...offer.decisions,
-      ],
+      decisions: [{ action: "reshaped", reason: "sent outside its namespace" }, ...offer.decisions],
     },
   };
 }
 
-const CONTINUED = "(this goes on in the instructions)";
+const CONTINUED = "(continued in the instructions)";
 
 /** Cuts a description at the upstream's limit, at a space if possible; the rest goes to the instructions. */
 function shortened(
@@ -366,7 +371,7 @@ function shortened(
   // A surrogate pair must not be cut in half.
   const whole = /[\ud800-\udbff]$/.test(room) ? room.slice(0, -1) : room;
   const head = space > 0 ? room.slice(0, space) : whole;
-  const reason = `its description goes on in the instructions: the upstream takes ${most} characters`;
+  const reason = `the upstream accepts ${most} characters, so its description continues in the instructions`;
   return {
     ...own,
     offer: {
@@ -389,6 +394,7 @@ export function descriptionRests(
   return cut
     .filter(({ declaration }) => isSent.has(declaration))
     .map(
-      ({ upstream, rest }) => `The description of the tool \`${upstream.name}\` goes on:\n${rest}`,
+      ({ upstream, rest }) =>
+        `The description of the tool \`${upstream.name}\` continues:\n${rest}`,
     );
 }

@@ -27,16 +27,17 @@ describe("a description that is longer than the upstream takes", () => {
     const { description } = turn.tools[0] as { description: string };
     expect(description.length).toBeLessThanOrEqual(MOST);
     const [head, mark] = description.split(" (");
-    expect(mark).toBe("this goes on in the instructions)");
+    expect(mark).toBe("continued in the instructions)");
     expect(sentWords(turn.items)).toBe(
-      `Be brief.\n\nThe description of the tool \`look\` goes on:\n${long.slice(head?.length).trim()}`,
+      `Be brief.\n\nThe description of the tool \`look\` continues:\n${long.slice(head?.length).trim()}`,
     );
     expect(identical).toBe(false);
     expect(decisions).toEqual([
       {
         path: "tools[0]",
         action: "reshaped",
-        reason: "its description goes on in the instructions: the upstream takes 60 characters",
+        reason:
+          "the upstream accepts 60 characters, so its description continues in the instructions",
       },
     ]);
   });
@@ -56,9 +57,9 @@ describe("a description that is longer than the upstream takes", () => {
         const { description: told = "" } = turn.tools[0] as { description?: string };
         expect(told.length).toBeLessThanOrEqual(MOST);
         expect(told.isWellFormed() || !whole.isWellFormed()).toBe(true);
-        const head = told.replace(/ ?\(this goes on in the instructions\)$/, "");
+        const head = told.replace(/ ?\(continued in the instructions\)$/, "");
         const words = turn.items.length === 0 ? "" : sentWords(turn.items);
-        const rest = words.replace(/^.*goes on:\n/, "");
+        const rest = words.replace(/^.*continues:\n/, "");
         expect(turn.items).toHaveLength(whole.length > MOST ? 1 : 0);
         expect(whole.replaceAll(/\s/g, "")).toBe((head + rest).replaceAll(/\s/g, ""));
       }),
@@ -71,8 +72,8 @@ describe("a description that is longer than the upstream takes", () => {
       { ...fn("look"), description: long },
     ];
     const all = plan(tools);
-    expect(sentWords(all.turn.items)).toContain("tool `git_hub__status` goes on");
-    expect(sentWords(all.turn.items)).toContain("tool `look` goes on");
+    expect(sentWords(all.turn.items)).toContain("tool `git_hub__status` continues");
+    expect(sentWords(all.turn.items)).toContain("tool `look` continues");
     expect(restored(all, calling("git_hub__status", ["{}"])).calls).toMatchObject([
       { name: "status", namespace: "git.hub" },
     ]);
@@ -82,7 +83,7 @@ describe("a description that is longer than the upstream takes", () => {
       withTools({ descriptions: MOST, choice: ["auto"] }),
     );
     expect(sentWords(forced.turn.items)).not.toContain("git_hub__status");
-    expect(sentWords(forced.turn.items)).toContain("tool `look` goes on");
+    expect(sentWords(forced.turn.items)).toContain("tool `look` continues");
     const none = planTools(
       ask({ tools, toolChoice: { type: "none" } }),
       withTools({ descriptions: MOST, choice: ["auto"] }),

@@ -56,7 +56,7 @@ describe("a format", () => {
         path: "text.format",
         action: "changed",
         reason:
-          "the upstream cannot keep to a schema; its model is told it, and the answer checked",
+          "the upstream does not enforce schemas, so the instructions contain the schema and the gateway checks the answer",
       },
     ]);
   });

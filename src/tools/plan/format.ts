@@ -47,7 +47,7 @@ export function planFormat({ format, traits, dialect }: Asked, profile: Profile)
   // The upstream would refuse an open schema as strict: it is asked without, and the answer checked.
   const planned = plan({ ...format, strict: false }, profile, path, false);
   const reason =
-    "the upstream is strict about closed objects with all properties only; it is asked without `strict`, and the answer checked";
+    "the upstream supports `strict` only for closed objects that require all properties, so the format is sent without it and the gateway checks the answer";
   return {
     ...planned,
     check: { schema: format.schema, strict: true },
@@ -74,7 +74,7 @@ function plan(
       instructions: formatInstructions(),
       check: { strict: true },
       decisions: changed(
-        "the upstream has no JSON mode; its model is told, and the answer checked",
+        "the upstream has no JSON mode, so the instructions ask for JSON and the gateway checks the answer",
       ),
     };
   const { schema, strict, name, description } = format;
@@ -84,7 +84,7 @@ function plan(
     // A client that asks for no strictness accepts any answer.
     check: { schema, strict: strict !== false },
     decisions: changed(
-      "the upstream cannot keep to a schema; its model is told it, and the answer checked",
+      "the upstream does not enforce schemas, so the instructions contain the schema and the gateway checks the answer",
     ),
   };
 }
@@ -108,8 +108,8 @@ function heldStrictly(format: Format, profile: Profile, path: string): FormatPla
   const words = loosened.map((word) => `\`${word}\``).join(", ");
   const reason =
     loosened.length === 0
-      ? "the upstream takes closed objects only, so the schema is sent with every object closed"
-      : `the upstream is not told of ${words}, and its answer is checked for that`;
+      ? "the upstream supports only closed objects, so the schema is sent with every object closed"
+      : `the upstream does not support ${words}, so the gateway checks the answer for it`;
   return {
     format: { ...format, schema },
     ...(loosened.length > 0 && { check: { schema: format.schema, strict: true } }),
@@ -227,7 +227,7 @@ function flawOf(text: string, { schema }: FormatCheck): string | undefined {
 const unmet = (flaw: string): Fault =>
   new Fault(
     "upstream.format",
-    `The upstream's answer does not have the format that was asked for: ${flaw} Try again, or choose a model that can keep to a schema.`,
+    `The upstream's answer does not have the format that was asked for: ${flaw} Try again, or choose a model that enforces schemas.`,
   );
 
 const FENCE = "```";

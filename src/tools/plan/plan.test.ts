@@ -50,7 +50,7 @@ describe("planTools", () => {
         name: "files.read",
         verdict: "native",
         upstreamName: "files_read",
-        reason: "the upstream takes it",
+        reason: "the upstream accepts it",
       },
       {
         path: "tools[1]",
@@ -59,7 +59,7 @@ describe("planTools", () => {
         verdict: "degraded",
         upstreamName: "patch",
         reason:
-          "offered as a function that stands in for it; its grammar is described, not enforced",
+          "the upstream has no tool of this kind, so a function replaces it; its grammar is described but not enforced",
       },
       {
         path: "tools[2].tools[0]",
@@ -68,7 +68,7 @@ describe("planTools", () => {
         name: "status",
         verdict: "degraded",
         upstreamName: "git__status",
-        reason: "offered apart from its namespace `git`, with which its calls come back",
+        reason: "offered outside its namespace `git`; its calls get the namespace back",
       },
       {
         path: "tools[3]",
@@ -82,7 +82,7 @@ describe("planTools", () => {
         kind: "hologram",
         name: "hologram",
         verdict: "ignored",
-        reason: "hologram is a kind we do not know, and the plain profile has none",
+        reason: "hologram is an unknown kind, and the plain profile does not support it",
       },
     ]);
     expect(summary(plan)).toBe("native=1 degraded=2 deferred=0 ignored=2");
@@ -231,7 +231,7 @@ describe("planTools", () => {
     const plan = planTools(ask({ dialect: "chat", tools: [{ ...search, kind: "odd" }] }), whole);
     expect(plan.verdicts[0]).toMatchObject({
       verdict: "ignored",
-      reason: "odd is a tool that only the chat dialect has",
+      reason: "odd exists only in the chat dialect",
     });
   });
 
@@ -247,7 +247,7 @@ describe("planTools", () => {
     expect(namesOf(plan.turn.tools)).toEqual(["rare"]);
     expect(plan.verdicts[1]).toMatchObject({
       verdict: "ignored",
-      reason: "every deferred tool is offered at once instead",
+      reason: "the upstream has no tool search, so every deferred tool is offered at once",
     });
   });
 
@@ -288,7 +288,7 @@ describe("planTools", () => {
     expect(plan.decisions).toContainEqual({
       path: "tools[1]",
       action: "changed",
-      reason: "only one of 2 in `vector_store_ids` fits",
+      reason: "the upstream takes one entry of `vector_store_ids`, not 2",
     });
   });
 
@@ -341,13 +341,17 @@ describe("planTools", () => {
       },
     ]);
     expect(plan.decisions).toEqual([
-      { path: "tools[0]", action: "changed", reason: "strict cannot be asked for" },
+      { path: "tools[0]", action: "changed", reason: "the upstream does not support `strict`" },
       {
         path: "tools[0]",
         action: "reshaped",
         reason: "sends objects of any keys as lists of pairs",
       },
-      { path: "tools[0]", action: "changed", reason: "format is told in the description only" },
+      {
+        path: "tools[0]",
+        action: "changed",
+        reason: "the upstream does not support format, so only the description states it",
+      },
     ]);
     const { calls } = restored(plan, calling("run", ['{"env":[{"key":"A",', '"value":"1"}]}']));
     expect(calls[0]?.input).toBe('{"env":{"A":"1"}}');

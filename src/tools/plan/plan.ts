@@ -159,13 +159,13 @@ function planParallel(turn: Turn, hasTools: boolean, profile: Profile): Parallel
   const { parallelCalls, ...params } = turn.params;
   const path = "parallel_tool_calls";
   if (!hasTools && turn.dialect !== profile.dialect) {
-    const reason = "it says nothing without tools";
+    const reason = "it has no effect without tools";
     return { params, decision: { path, action: "repaired", reason } };
   }
   if (profile.params.parallelCalls !== null) return undefined;
   const reason =
     parallelCalls === true
-      ? "the upstream does as it likes"
-      : "the upstream cannot be told, so only the first call of an answer is passed on";
+      ? "the upstream decides how many calls an answer has"
+      : "the upstream has no such parameter, so only the first call of an answer is sent to the client";
   return { params, decision: { path, action: "reshaped", reason } };
 }

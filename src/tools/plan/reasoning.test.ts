@@ -63,7 +63,7 @@ describe("reasoning", () => {
     const asked = ask({ dialect: "messages", items: [message("user", "go"), signed] });
     const { turn, decisions } = planTools(asked, openaiResponses, { origin: "openai/gpt" });
     expect(turn.items).toEqual([message("user", "go")]);
-    const reason = "reasoning is sealed for the model that made it";
+    const reason = "only the model that wrote the reasoning can read it";
     expect(decisions).toEqual([{ path: "messages[1]", action: "dropped", reason }]);
   });
 
@@ -84,7 +84,7 @@ describe("reasoning", () => {
     expect(decisions).toContainEqual({
       path: "input[0]",
       action: "dropped",
-      reason: "reasoning of deepseek/v4 is not for another model",
+      reason: "the reasoning is from deepseek/v4, and another model cannot use it",
     });
   });
 
@@ -199,7 +199,7 @@ describe("reasoning that a chat client gives back in details", () => {
     expect(decisions).toContainEqual({
       path: "messages[1]",
       action: "dropped",
-      reason: "reasoning of claude/opus is not for another model (3 times)",
+      reason: "the reasoning is from claude/opus, and another model cannot use it (3 times)",
     });
   });
 

@@ -80,7 +80,8 @@ export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
   return ids;
 }
 
-const NO_SEAL = "its seal is none that a gateway writes, or was changed";
+const NO_SEAL =
+  "the gateway cannot open its seal, because it was changed or is from another gateway";
 
 /** Limits the name of a model, because a client can write any text into a seal. */
 const shown = (from: string): string => from.slice(0, 200);
@@ -107,17 +108,20 @@ export function recallReasoning(
     // origin, nor can those with items if the dialect signs readable reasoning.
     const hasItems = profile.reasoning === "items" && traits.signsReasoning !== true;
     if (!hasItems && profile.dialect !== dialect)
-      return { item: undefined, loss: "reasoning is sealed for the model that made it" };
+      return { item: undefined, loss: "only the model that wrote the reasoning can read it" };
     if (canDecrypt?.(encrypted) !== false) return { item };
     return {
       item: undefined,
-      loss: "reasoning that another upstream has sealed is not for this one",
+      loss: "another upstream encrypted the reasoning, and this one cannot read it",
     };
   }
   // Calls that the gateway answered itself are restored before planning.
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
-    return { item: undefined, loss: `reasoning of ${shown(sealed.from)} is not for another model` };
+    return {
+      item: undefined,
+      loss: `the reasoning is from ${shown(sealed.from)}, and another model cannot use it`,
+    };
   if (sealed.item !== undefined)
     return isSealedFor(sealed.item, profile)
       ? { item: undefined, own: { type: "opaque", ...sealed.item } }

@@ -138,7 +138,7 @@ describe("restoring calls", () => {
       {
         path: "output.choices[0].calls[0]",
         action: "repaired",
-        reason: "`Patch` was called and taken for `patch`",
+        reason: "`Patch` was called and is sent as a call of `patch`",
       },
     ]);
   });
@@ -159,7 +159,7 @@ describe("restoring calls", () => {
             {
               path: "output.choices[0].calls[0]",
               action: "dropped",
-              reason: "a call of a text tool held more than its text",
+              reason: "a call of a text tool had other arguments besides its text",
             },
           ]
         : [],
@@ -173,7 +173,7 @@ describe("restoring calls", () => {
       {
         path: "output.choices[0].calls[0]",
         action: "repaired",
-        reason: "`nope` was called and is not declared",
+        reason: "`nope` was called but is not declared",
       },
     ]);
   });
@@ -216,7 +216,7 @@ describe("restoring calls", () => {
       {
         path: "output.choices[0].calls[1]",
         action: "dropped",
-        reason: "a call of `files_read` is withheld: only one call at once was allowed",
+        reason: "a call of `files_read` is withheld: only one call per answer is allowed",
       },
     ]);
     expect(events.at(-1)).toEqual({ type: "turn-end", choice: 0, stop: "calls" });
@@ -243,7 +243,9 @@ describe("restoring calls", () => {
       ...calling("look", ["{}"], { call: 1 }),
     ]);
     expect(calls).toEqual([{ kind: "function", name: "look", id: "call_1", input: "{}" }]);
-    expect(reports[0]?.reason).toBe("a call of `patch` is withheld: it is not an allowed tool");
+    expect(reports[0]?.reason).toBe(
+      "a call of `patch` is withheld: the client did not allow this tool",
+    );
 
     const none = restored(plan({ toolChoice: { type: "none" } }), [
       ...calling("look", ["{}"]),

@@ -156,8 +156,10 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
     if (known !== undefined) return known;
     const bound = identity.byLikeness(fullName(event));
     const what =
-      bound === undefined ? "is not declared" : `taken for \`${fullName(bound.client)}\``;
-    const reason = `\`${event.name}\` was called and ${what}`;
+      bound === undefined
+        ? "but is not declared"
+        : `and is sent as a call of \`${fullName(bound.client)}\``;
+    const reason = `\`${event.name}\` was called ${what}`;
     this.#report({ path: callPath(event), action: "repaired", reason });
     return bound;
   }
@@ -197,7 +199,7 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
     const { choice, complete } = event;
     const text = decoder?.end(complete) ?? "";
     if (decoder?.hasMore?.() === true) {
-      const reason = "a call of a text tool held more than its text";
+      const reason = "a call of a text tool had other arguments besides its text";
       this.#report({ path: callPath(event), action: "dropped", reason });
     }
     if (text !== "") emit({ type: "call-delta", choice, call, text });
@@ -214,11 +216,13 @@ export class CallRestorer implements Stage<TurnEvent<UpstreamName>, Event> {
   #forbids(bound: Bound | undefined, calls: Calls): string | undefined {
     const { allowed } = this.#plan.limits;
     if (allowed !== undefined && (bound === undefined || !allowed.has(bound)))
-      return allowed.size === 0 ? "no tool was to be called" : "it is not an allowed tool";
+      return allowed.size === 0
+        ? "the client allowed no calls"
+        : "the client did not allow this tool";
     if (this.#plan.limits.parallel || calls.passed === 0) return undefined;
     const { figures, rules } = this.#withholding;
     if (rules?.parallel === false) figures.truncated = true;
-    return "only one call at once was allowed";
+    return "only one call per answer is allowed";
   }
 }
 
@@ -266,7 +270,7 @@ function argumentFlaw(text: string, schema: JsonSchema): string | undefined {
   const value = text.trim() === "" ? {} : jsonOf(text);
   if (value === undefined) return "are not JSON";
   const errors = errorsIn(value, schema, text.length);
-  if (errors === undefined) return "could not be held against its schema";
+  if (errors === undefined) return "could not be checked against its schema";
   const error = errors.at(-1);
-  return error && `break its schema at \`${error.keywordLocation.slice(0, 200)}\``;
+  return error && `violate its schema at \`${error.keywordLocation.slice(0, 200)}\``;
 }

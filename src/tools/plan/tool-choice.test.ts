@@ -109,12 +109,12 @@ describe("a choice", () => {
         {
           path: "tool_choice",
           action: "changed",
-          reason: "none of the allowed tools is offered, so none can be called",
+          reason: "the upstream gets none of the allowed tools, so the model cannot call one",
         },
         {
           path: "tool_choice",
           action: "dropped",
-          reason: "`web_search` is not offered, so it cannot be allowed",
+          reason: "`web_search` is not offered to the upstream, so the model cannot call it",
         },
       ]);
     },
@@ -182,7 +182,7 @@ describe("a choice", () => {
     expect(decisions).toContainEqual({
       path: "tool_choice",
       action: "changed",
-      reason: "the upstream cannot be made to call a tool",
+      reason: "the upstream cannot force the model to call a tool",
     });
   });
 
@@ -214,7 +214,7 @@ describe("a choice", () => {
     const bare = (toolChoice: ToolChoice) => planTools(ask({ toolChoice }), plain);
     expect(bare({ type: "auto" }).turn.toolChoice).toBeUndefined();
     expect(bare({ type: "auto" }).decisions).toEqual([
-      { path: "tool_choice", action: "repaired", reason: "it says nothing without tools" },
+      { path: "tool_choice", action: "repaired", reason: "it has no effect without tools" },
     ]);
     expect(() => bare({ type: "required" })).toThrow(/no tools are declared/);
   });
@@ -283,7 +283,7 @@ describe("a choice", () => {
 
   it("of a function by the name of a namespace is a fault that tells how to say it", () => {
     expect(() => plan({ type: "tool", tool: ref("function", "mcp__git") })).toThrow(
-      'is a namespace and no tool; name one of its tools, such as `mcp__git.status`, or allow all of them with {"type":"namespace","name":"mcp__git"}',
+      'is a namespace, not a tool; name one of its tools, such as `mcp__git.status`, or allow all of them with {"type":"namespace","name":"mcp__git"}',
     );
   });
 

@@ -66,7 +66,7 @@ class ChoicePlanner {
       case "none": {
         const made = { ...this.#callNothing(), allowed: new Set<Bound>() };
         if (this.#can("none")) return same(made);
-        const reason = "the upstream cannot be told to call nothing, so it is offered nothing";
+        const reason = "the upstream has no `none`, so the tools are not sent";
         return decided(made, "reshaped", reason);
       }
       case "required":
@@ -74,7 +74,7 @@ class ChoicePlanner {
         return decided(
           { toolChoice: this.#mode("auto") },
           "changed",
-          "the upstream cannot be made to call a tool",
+          "the upstream cannot force the model to call a tool",
         );
       case "tool":
         return this.#forced(choice.tool);
@@ -104,10 +104,10 @@ class ChoicePlanner {
     if (choice.type === "auto" || choice.type === "none") {
       const isTaken = this.#profile.dialect === dialect && this.#can(choice.type);
       if (isTaken && !isDeclared) return same({ toolChoice: { type: choice.type } });
-      return decided({}, "repaired", "it says nothing without tools");
+      return decided({}, "repaired", "it has no effect without tools");
     }
     if (isDeclared) {
-      const reason = "none of the declared tools is offered, so none can be called";
+      const reason = "the upstream gets none of the declared tools, so the model cannot call one";
       return decided({}, "changed", reason);
     }
     throw unmet(
@@ -118,7 +118,7 @@ class ChoicePlanner {
   #forced(ref: ToolRef): ChoicePlan {
     const [bound] = this.#find(ref);
     if (bound === undefined) {
-      const reason = `\`${fullName(ref)}\` is not offered, so it cannot be called`;
+      const reason = `\`${fullName(ref)}\` is not offered to the upstream, so the model cannot call it`;
       return decided({ toolChoice: this.#mode("auto") }, "changed", reason);
     }
     // After a tool that the provider runs, the model may call any other.
@@ -135,7 +135,7 @@ class ChoicePlanner {
         allowed,
       },
       this.#can("required") ? "reshaped" : "changed",
-      "the upstream cannot be made to call one tool, so it is offered no other",
+      "the upstream cannot force a call of one tool, so only that tool is sent",
     );
   }
 
@@ -145,11 +145,11 @@ class ChoicePlanner {
     const lost = choice.tools
       .filter((_, at) => found[at]?.length === 0)
       .map((ref): Decision => {
-        const reason = `\`${fullName(ref)}\` is not offered, so it cannot be allowed`;
+        const reason = `\`${fullName(ref)}\` is not offered to the upstream, so the model cannot call it`;
         return { path: PATH, action: "dropped", reason };
       });
     if (allowed.size === 0) {
-      const reason = "none of the allowed tools is offered, so none can be called";
+      const reason = "the upstream gets none of the allowed tools, so the model cannot call one";
       return decided({ ...this.#callNothing(), allowed }, "changed", reason, lost);
     }
     if (this.#can("allowed")) {
@@ -169,8 +169,8 @@ class ChoicePlanner {
       },
       isMet ? "reshaped" : "changed",
       isMet
-        ? "the upstream takes no list of allowed tools, so only those are offered"
-        : "only the allowed tools are offered; the upstream cannot be made to call one of them",
+        ? "the upstream does not support allowed tools, so only those are sent"
+        : "only the allowed tools are sent, and the upstream cannot force the model to call one of them",
       lost,
     );
   }
@@ -225,7 +225,7 @@ function unmetText(ref: ToolRef, offered: readonly Bound[]): string {
   const member = offered.findIndex(({ client }) => client.namespace === String(name));
   if (member === -1) return `${asked}, which is not declared; it can be ${names.join(", ")}.`;
   const form = JSON.stringify({ type: "namespace", name });
-  return `${asked}, which is a namespace and no tool; name one of its tools, such as ${names[member]}, or allow all of them with ${form}.`;
+  return `${asked}, which is a namespace, not a tool; name one of its tools, such as ${names[member]}, or allow all of them with ${form}.`;
 }
 
 const refOf = ({ upstream: { kind, name, namespace } }: Bound): ToolRef<UpstreamName> => ({

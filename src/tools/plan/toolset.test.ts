@@ -96,11 +96,11 @@ describe("a list of tools", () => {
     const plan = planTools(ask({ tools: [fn("a"), fn("a"), fn("a", { type: "object" })] }), plain);
     expect(namesOf(plan.turn.tools)).toEqual(["a"]);
     expect(plan.decisions).toEqual([
-      { path: "tools[1]", action: "repaired", reason: "declared again as it is in `tools[0]`" },
+      { path: "tools[1]", action: "repaired", reason: "declared before, in `tools[0]`" },
       {
         path: "tools[2]",
         action: "dropped",
-        reason: "`tools[0]` declares the same tool otherwise, and came first",
+        reason: "`tools[0]` declared the same tool first, in another form",
       },
     ]);
     expect(plan.verdicts).toMatchObject([

@@ -182,7 +182,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       continue;
     }
     for (const made of offer.decisions) decisions.push({ path, ...made });
-    // A member that is sent apart from its namespace has another name in any case.
+    // A member that is sent outside its namespace has another name in any case.
     if (upstreamName !== String(name) && (namespace === undefined || offer.group !== undefined))
       decisions.push({ path, action: "renamed", reason: `sent as \`${upstreamName}\`` });
     const { group, rest, form, original } = offer;
@@ -205,7 +205,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
       original,
     });
   }
-  const reason = "tools that the conversation brings are declared with the others";
+  const reason = "tools from the conversation are sent in the list of tools";
   for (const path of emptied.values()) decisions.push({ path, action: "reshaped", reason });
   append(verdicts, repeated);
   append(verdicts, unusableVerdicts(catalog, emptied, profile, decisions));
@@ -245,7 +245,7 @@ function unusableVerdicts(
   const bare = keepsGroups(profile) ? [] : emptyNamespaces;
   const isKept = ruleFor("additional_tools", profile) === "native";
   const odd = unreadable.filter(({ item }) => item === undefined || !isKept || emptied.has(item));
-  const empty: Reasoned = { action: "repaired", reason: "the namespace holds no tools" };
+  const empty: Reasoned = { action: "repaired", reason: "the namespace has no tools" };
   const unread: Reasoned = { action: "dropped", reason: "it cannot be read as a tool" };
   return [
     ...bare.map(({ path, name }) => ignore(path, "namespace", name, empty)),
@@ -273,8 +273,8 @@ function distinct(
     if (tool.type === "builtin" && !isSame) found.set(`${key}${path}`, entry);
     else if (item === undefined) {
       const reason = isSame
-        ? `declared again as it is in \`${first.path}\``
-        : `\`${first.path}\` declares the same tool otherwise, and came first`;
+        ? `declared before, in \`${first.path}\``
+        : `\`${first.path}\` declared the same tool first, in another form`;
       decisions.push({ path, action: isSame ? "repaired" : "dropped", reason });
       repeated.push({ path, kind, namespace, name, verdict: "ignored", reason });
     } else if (!isSame) found.set(key, { ...entry, path: first.path, since: first.since });
@@ -388,7 +388,7 @@ function faultIn(
   );
   if (traits.asksForHosted !== true || first === undefined || !areMissing) return undefined;
   const remedy =
-    "There is no other tool, so an answer would only pretend to have used it; choose a model whose provider runs it.";
+    "The request has no other tool, so the model could only invent the tool's output; choose a model whose provider runs it.";
   return refusal(first, "run", remedy);
 }
 

@@ -326,7 +326,7 @@ describe("compileSchema", () => {
     expect(compileSchema({ type: "object" }, strict).schema).toMatchObject(none);
   });
 
-  it("asks for what may be left out as null, and leaves null out again", () => {
+  it("asks for optional properties as null, and leaves null out again", () => {
     const schema = {
       type: "object",
       properties: { a: { type: "string" }, b: { enum: ["x"] }, c: { type: ["string", "null"] } },

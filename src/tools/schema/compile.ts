@@ -101,7 +101,7 @@ export class SchemaWriter {
     if (target !== root) this.changed = true;
     const node = this.write(target, new Set(["#"]));
     if (isPlainObject(node.schema)) return node;
-    this.reshape(`arguments that are no plain object as \`${VALUE}\``);
+    this.reshape(`arguments that are not a plain object as \`${VALUE}\``);
     return {
       schema: { type: "object", properties: { [VALUE]: node.schema }, required: [VALUE] },
       codec: wrapped(VALUE, node.codec),
@@ -114,7 +114,7 @@ export class SchemaWriter {
     if (++this.#parts > MAX_PARTS) {
       this.#mostParts ??= MAX_GROWTH * countParts(this.root);
       if (this.#parts > this.#mostParts)
-        return this.asText(schema, "what is too large to write out");
+        return this.asText(schema, "schemas that are too large to expand");
     }
     if (typeof schema.$ref === "string") return this.#writeRef(schema, schema.$ref, within);
     if (Array.isArray(schema.allOf)) return writeAll(schema, this, within);
@@ -248,7 +248,7 @@ export class SchemaWriter {
   #writeAsTexts(rest: Fields, schema: Fields, values: readonly unknown[]): Written {
     const words = values.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
     if (new Set(words).size < words.length) return this.asText(schema, "values of several types");
-    this.reshape("values that are no text as text");
+    this.reshape("values that are not text as text");
     return {
       schema: this.limit({ type: "string", enum: words, ...rest }),
       codec: texts(values, words),
@@ -263,7 +263,7 @@ export class SchemaWriter {
     if (this.rule.refs !== false)
       return target === undefined ? { schema } : this.#writeDefinition(siblings, ref, target);
     if (target === undefined || within.has(ref))
-      return this.asText(siblings, target === undefined ? `what ${ref} refers to` : "recursion");
+      return this.asText(siblings, target === undefined ? `the target of ${ref}` : "recursion");
     this.changed = true;
     const isBare = typeof target === "boolean" || Object.keys(siblings).length === 0;
     return this.write(isBare ? target : { ...target, ...siblings }, new Set(within).add(ref));

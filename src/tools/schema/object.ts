@@ -135,12 +135,12 @@ function whenAbsent(
 ): { readonly schema: JsonSchema; readonly absent: "null" | "list" } {
   const nullable = acceptsNull(original, writer.root) ? undefined : orNull(schema, writer);
   if (nullable !== undefined) {
-    writer.reshape("what may be left out as null");
+    writer.reshape("optional properties as null");
     return { schema: nullable, absent: "null" };
   }
-  writer.reshape("what may be left out or null as a list of at most one");
+  writer.reshape("optional properties that may be null as a list of at most one value");
   const described = isFields(schema) ? schema.description : undefined;
-  const description = describe(described, ["an empty list leaves it out"]);
+  const description = describe(described, ["an empty list omits it"]);
   return { schema: { type: "array", description, items: schema }, absent: "list" };
 }
 
@@ -170,7 +170,7 @@ function renamedKeys(
   if (rule.reserved === undefined && keys.every((key) => fitsNameRule(key, rule))) return undefined;
   const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
   if (keys.some((key, at) => names[at] !== (key as unknown)))
-    writer.reshape("property names the upstream does not take under others");
+    writer.reshape("property names that the upstream does not accept under other names");
   return new Map(keys.map((key, at) => [key, names[at] ?? key]));
 }
 
