@@ -33,7 +33,7 @@ export type AgeState = {
   readonly waited: number | null;
 };
 
-export type Verdict = {
+type SweepPermission = {
   /** True if the sweep may drop expired rows. */
   readonly drops: boolean;
   /** True if there are expired rows and the sweep must keep them. */
@@ -51,7 +51,7 @@ export class AgeWatch {
   #last: { readonly now: number; readonly uptime: number } | undefined;
 
   /** `uptime`: uptime of the machine in milliseconds. */
-  judge(ages: Ages, uptime: number, before: AgeState | undefined): Verdict {
+  judge(ages: Ages, uptime: number, before: AgeState | undefined): SweepPermission {
     const { now, kinds, maxAgeMs } = ages;
     const newest = kinds.reduce((last, kind) => Math.max(last, kind.newest), 0);
     const last = this.#last;

@@ -4,7 +4,7 @@ import { madeId } from "../turn/item-ids.ts";
 import type { StoredItem } from "./log.ts";
 
 /** One item, or several with one id. */
-export type Row = Pick<StoredItem, "id" | "json">;
+export type ItemRow = Pick<StoredItem, "id" | "json">;
 
 /** Begins the id of a row of several items. */
 export const GROUP_MARK = "~";
@@ -20,8 +20,8 @@ const LONGEST = 4 * 1024;
  * if their numbers have the same quotient, and only the first such row is shared; so a
  * search looks in one row beside the item's own.
  */
-export function joinGroups(items: readonly StoredItem[]): readonly Row[] {
-  const rows: Row[] = [];
+export function joinGroups(items: readonly StoredItem[]): readonly ItemRow[] {
+  const rows: ItemRow[] = [];
   const known = new Set<string>();
   for (let at = 0; at < items.length;) {
     const item = items[at];
@@ -50,7 +50,7 @@ function rowKey(id: string): string | undefined {
 }
 
 /** The items of a row. */
-export function splitRow({ id, json }: Row): readonly Row[] {
+export function splitRow({ id, json }: ItemRow): readonly ItemRow[] {
   if (!id.startsWith(GROUP_MARK)) return [{ id, json }];
   return json.split(BETWEEN).map((item) => ({ id: idIn(item), json: item }));
 }
@@ -61,7 +61,7 @@ export const rowIds = (ids: readonly string[]): string[] => [
 ];
 
 /** The JSON of the item with this id among rows by their ids. An item that was sent again with the same id is a separate, later row. */
-export function itemIn(rows: ReadonlyMap<string, Row>, id: string): string | undefined {
+export function itemIn(rows: ReadonlyMap<string, ItemRow>, id: string): string | undefined {
   const own = rows.get(id);
   if (own !== undefined) return own.json;
   for (const key of groupRowIds(id)) {

@@ -58,8 +58,8 @@ export type Log = {
 };
 
 /** Kinds of entries with an id: answers, lists (conversations and completions) and the plans of answers. */
-export type Kind = "response" | "list" | "plan";
-export type Key = { readonly tenant: Tenant; readonly kind: Kind; readonly id: string };
+export type EntryKind = "response" | "list" | "plan";
+export type Key = { readonly tenant: Tenant; readonly kind: EntryKind; readonly id: string };
 
 export const responseKey = (tenant: Tenant, id: string): Key => ({ tenant, kind: "response", id });
 export const listKey = (tenant: Tenant, id: string): Key => ({ tenant, kind: "list", id });

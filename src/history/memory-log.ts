@@ -17,7 +17,7 @@ import {
   type FoundPage,
   type ItemsQuery,
   type Key,
-  type Kind,
+  type EntryKind,
   type ListQuery,
   type Log,
   type NewList,
@@ -43,7 +43,7 @@ const SWEEPS = 32;
 type Kept = {
   readonly tenant: Tenant;
   /** `rest` is found by its items and notes alone. */
-  readonly kind: Kind | "rest";
+  readonly kind: EntryKind | "rest";
   readonly id: string | undefined;
   /** The id that it is deleted with. */
   readonly owner: string | undefined;
@@ -65,7 +65,7 @@ type Kept = {
 /** The entries of one tenant, by id. */
 type Holding = {
   /** Lists are in the order in which they were made. */
-  readonly byId: Readonly<Record<Kind, Map<string, Kept>>>;
+  readonly byId: Readonly<Record<EntryKind, Map<string, Kept>>>;
   /** By the id of an item, or by its group. */
   readonly items: Map<string, Kept>;
   readonly notes: Map<string, Kept>;

@@ -11,7 +11,7 @@ import { joinGroups } from "./item-groups.ts";
 import type { Lease } from "./leases.ts";
 import type {
   ConversationEntry,
-  Kind,
+  EntryKind,
   NewList,
   StoredItem,
   StoredTurn,
@@ -19,7 +19,7 @@ import type {
 } from "./log.ts";
 
 /** The numbers of kinds in a database. An entry of kind 0 is found by its items and notes alone. */
-export const kinds: Readonly<Record<Kind, number>> = { response: 1, list: 2, plan: 3 };
+export const kindNumbers: Readonly<Record<EntryKind, number>> = { response: 1, list: 2, plan: 3 };
 
 /** The parts of an entry are its head, its items and its notes, at these places. */
 export const HEAD = 0;
@@ -56,7 +56,7 @@ export type PartRecord = {
 /** A text that is stored once for all entries of a tenant that have it. */
 export type SharedRecord = { readonly digest: string; readonly text: string };
 
-export type TurnRecord = {
+export type TurnRows = {
   readonly tenant: Tenant;
   readonly at: number;
   readonly entries: readonly EntryRecord[];
@@ -66,7 +66,7 @@ export type TurnRecord = {
 };
 
 /** Turns that are written together. A batch that is written a second time, since the fate of the first is not known, changes nothing. */
-export type Batch = { readonly id: string; readonly turns: readonly TurnRecord[] };
+export type WriteBatch = { readonly id: string; readonly turns: readonly TurnRows[] };
 
 const MAX_MODEL_LENGTH = 256;
 /** Bytes of a row beside its text: keys, index entries. */
@@ -83,7 +83,7 @@ const sharedRecord = memoizeByIdentity(({ text }: SharedText): SharedRecord => (
 }));
 
 /** The rows of a turn. Throws a Fault where a database could not take them. */
-export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRecord {
+export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRows {
   const { tenant, at, answerId, response, list, items, notes = none, usage } = turn;
   const { conversation = null, lease = null } = turn;
   const entries: EntryRecord[] = [];
@@ -144,7 +144,7 @@ function answerOf({ tenant, answerId, response, conversation, items, notes = non
   const given = { inputRows: input.length, items: [...input, ...items] };
   if (answerId === undefined) return entryOf({ ...own, ...links, ...given, kind: 0 });
   const shared = response.shared === undefined ? null : sharedRecord(response.shared);
-  const kind = kinds.response;
+  const kind = kindNumbers.response;
   return entryOf({ ...own, ...links, ...given, kind, head: response.json, shared });
 }
 
@@ -154,14 +154,14 @@ function planOf(turn: StoredTurn, maxBytes: number): EntryRecord | undefined {
   if (plan === undefined || plan.bytes > maxBytes) return undefined;
   const keptFor = response === undefined ? (conversation?.id ?? null) : null;
   const parts = plan.parts?.();
-  const own = { tenant, kind: kinds.plan, id, keptFor };
+  const own = { tenant, kind: kindNumbers.plan, id, keptFor };
   return parts === undefined
     ? entryOf({ ...own, head: plan.json(), bytes: plan.bytes + ROW_BYTES })
     : entryOf({ ...own, head: parts.head, shared: sharedRecord(parts.shared) });
 }
 
 export const listRecord = ({ tenant, id, json, items }: NewList): EntryRecord =>
-  entryOf({ tenant, kind: kinds.list, id, head: json, items, inputRows: LAST_ITEM });
+  entryOf({ tenant, kind: kindNumbers.list, id, head: json, items, inputRows: LAST_ITEM });
 
 const idsOf = (items: readonly StoredItem[]): readonly string[] => items.map(({ id }) => id);
 

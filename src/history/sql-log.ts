@@ -9,7 +9,7 @@ import { Fault } from "../turn/fault.ts";
 import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { SWEEP_MS } from "./age-watch.ts";
-import { itemIn, rowIds, splitRow, type Row } from "./item-groups.ts";
+import { itemIn, rowIds, splitRow, type ItemRow } from "./item-groups.ts";
 import type { LeaseStore } from "./leases.ts";
 import {
   itemsTexts,
@@ -40,11 +40,17 @@ import {
   listRecord,
   recordOf,
   sumOf,
-  type Batch,
+  type WriteBatch,
   type SharedRecord,
 } from "./records.ts";
 import type { Database, OperationName, QueryOf, ResultOf } from "./sql/operations.ts";
-import { SLICE_PARTS, type FindQuery, type Part, type Place, type SliceQuery } from "./sql/read.ts";
+import {
+  SLICE_PARTS,
+  type FindQuery,
+  type FoundPart,
+  type FoundEntry,
+  type SliceQuery,
+} from "./sql/read.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
 
@@ -79,8 +85,8 @@ type Range = Omit<SliceQuery, "order" | "limit" | "texts"> & {
   /** Receives the bytes of each slice before it is loaded, where they were not weighed before. */
   readonly weigh?: Weigh;
 };
-type PartText = Part & { readonly json: string };
-const fits = (part: Part): part is PartText => part.json !== null;
+type PartText = FoundPart & { readonly json: string };
+const fits = (part: FoundPart): part is PartText => part.json !== null;
 
 export class SqlLog implements Log {
   readonly leases: LeaseStore;
@@ -105,7 +111,7 @@ export class SqlLog implements Log {
     this.#onWait = options.onWait ?? (() => {});
     this.#clock = clock;
     this.#retention = retention;
-    const write = (batch: Batch): Promise<void> => this.#write(batch);
+    const write = (batch: WriteBatch): Promise<void> => this.#write(batch);
     this.#queue = new WriteQueue({ clock, write, gatherMs, onState });
     this.limits = { spend: (spent) => database.ask("spend", spent) };
     // Leases do not wait for queued writes: a write may take longer than a lease lasts.
@@ -210,7 +216,7 @@ export class SqlLog implements Log {
     if (after === undefined) return (await this.#pageFrom(range, query, weigh)) ?? none;
     if (!isStorableId(after)) return none;
     const ids = rowIds([after]);
-    const parts = (await this.#ask("within", { entries, ids })).filter(
+    const parts = (await this.#ask("findWithin", { entries, ids })).filter(
       (part) => part.entry !== seq || part.place <= place,
     );
     // A part of several items need not hold the one that is asked for.
@@ -226,7 +232,7 @@ export class SqlLog implements Log {
     const own = await this.#settledAsk(key, "place", key);
     if (own === undefined) return undefined;
     const entries = [own.seq];
-    const [found] = await this.#ask("within", { entries, ids: [item] });
+    const [found] = await this.#ask("findWithin", { entries, ids: [item] });
     if (found === undefined) return undefined;
     const { place, bytes } = found;
     weigh(bytes);
@@ -338,7 +344,13 @@ export class SqlLog implements Log {
     }
   }
 
-  async #headOf({ seq, id, parent, origin, headBytes }: Place): Promise<EntryHead | undefined> {
+  async #headOf({
+    seq,
+    id,
+    parent,
+    origin,
+    headBytes,
+  }: FoundEntry): Promise<EntryHead | undefined> {
     const row = headBytes > 0 && (await this.#items({ entries: [seq], places: HEADS }, 1))?.[0];
     if (row === undefined) return undefined;
     const json = row === false ? "" : row.json;
@@ -398,7 +410,7 @@ export class SqlLog implements Log {
     range: Range,
     { after, limit, order }: PageQuery,
     weigh: Weigh,
-    start?: Part,
+    start?: FoundPart,
   ): Promise<FoundPage | undefined> {
     const rest: Range = { ...range, order, limit, weigh };
     let isBehind = start === undefined || start.id === after;
@@ -441,7 +453,7 @@ export class SqlLog implements Log {
     const bytes = sumOf(sizes);
     if (bytes > maxBytes) return { type: "too-large" };
     weigh(bytes);
-    const rows = new Map<string, Row>();
+    const rows = new Map<string, ItemRow>();
     for (let at = 0; at < sizes.length;) {
       let [end, size] = [at, 0];
       do size += sizes[end++]?.bytes ?? 0;
@@ -458,7 +470,7 @@ export class SqlLog implements Log {
     return { type: "found", items };
   }
 
-  async #write(batch: Batch): Promise<void> {
+  async #write(batch: WriteBatch): Promise<void> {
     await this.#database.ask("write", batch);
     for (const { entries } of batch.turns)
       for (const { bytes, shared } of entries) {

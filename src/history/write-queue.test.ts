@@ -2,19 +2,22 @@ import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { turn } from "../../test/support/store-suite.ts";
 import { Fault } from "../turn/fault.ts";
-import { recordOf, type Batch, type TurnRecord } from "./records.ts";
+import { recordOf, type WriteBatch, type TurnRows } from "./records.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 const record = (answerId: string, tenant = "ann") =>
   recordOf(turn({ tenant, answerId, items: [{ id: answerId, json: "{}" }] }), 1000);
-const idOf = ({ entries }: TurnRecord): string => entries[0]?.id ?? "";
+const idOf = ({ entries }: TurnRows): string => entries[0]?.id ?? "";
 const away = new Fault("store.unavailable", "The database is away.");
 const ticks = async (): Promise<void> => {
   for (let at = 0; at < 5; at++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** A queue before a database that does as the test says, and all that it was asked to write. */
-function queue(write: (batch: Batch) => Promise<void> = () => Promise.resolve(), gatherMs = 10) {
+function queue(
+  write: (batch: WriteBatch) => Promise<void> = () => Promise.resolve(),
+  gatherMs = 10,
+) {
   const clock = stillClock();
   const batches: string[] = [];
   const states: (string | undefined)[] = [];

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
-import { kinds, sumOf, type Batch, type TurnRecord } from "./records.ts";
+import { kindNumbers, sumOf, type WriteBatch, type TurnRows } from "./records.ts";
 
 type Queued = {
-  readonly record: TurnRecord;
+  readonly record: TurnRows;
   readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (fault: unknown) => void;
@@ -15,7 +15,7 @@ type QueuedBatch = { readonly id: string; readonly entries: readonly Queued[] };
 
 export type QueueOptions = {
   readonly clock: Clock;
-  readonly write: (batch: Batch) => Promise<void>;
+  readonly write: (batch: WriteBatch) => Promise<void>;
   /**
    * Writes begin at least this far apart, unless enough turns wait that share one
    * transaction; those that only count usage and keep plans are further apart.
@@ -74,7 +74,7 @@ export class WriteQueue {
   }
 
   /** Resolves when the turn is committed. */
-  add(record: TurnRecord): Promise<void> {
+  add(record: TurnRows): Promise<void> {
     const { entries, conversation, tenant } = record;
     const added = (conversation?.items ?? []).reduce((sum, { json }) => sum + json.length, 0);
     const shared = entries.reduce((sum, one) => sum + (one.shared?.text.length ?? 0), 0);
@@ -236,8 +236,8 @@ export class WriteQueue {
 }
 
 /** A client waits for the end of a stored answer, and the next request may refer to its items and seals. */
-const isPressing = ({ entries, conversation }: TurnRecord): boolean =>
-  conversation !== null || entries.some(({ kind }) => kind !== kinds.plan);
+const isPressing = ({ entries, conversation }: TurnRows): boolean =>
+  conversation !== null || entries.some(({ kind }) => kind !== kindNumbers.plan);
 
 const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID(), entries });
 

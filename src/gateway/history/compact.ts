@@ -6,7 +6,7 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Turn } from "../../turn/turn.ts";
 import type { Reply } from "../http/exchange.ts";
 import { withBody } from "../http/read-body.ts";
-import { isInBackground, type Recalled } from "./recall.ts";
+import { isInBackground, type RecalledRequest } from "./recall.ts";
 import { recallRequest } from "./recall-request.ts";
 import type { RequestContext } from "../state.ts";
 import { sendPieces } from "../http/send-json.ts";
@@ -17,7 +17,7 @@ import type { Run } from "../run/run.ts";
 export type TurnSteps = {
   readonly startTurn: (
     context: RequestContext,
-    request: Recalled,
+    request: RecalledRequest,
     over: TurnOverrides,
   ) => void | Promise<void>;
 };
@@ -36,7 +36,7 @@ export function serveCompaction(
   { startTurn }: TurnSteps,
 ): void | Promise<void> {
   const { exchange } = context;
-  const summarize = (request: Recalled): void | Promise<void> => {
+  const summarize = (request: RecalledRequest): void | Promise<void> => {
     if (isInBackground(request.turn)) throw notInBackground(request.turn);
     const turn = { ...request.turn, stream: false };
     let summary: Summary | undefined;
@@ -72,7 +72,7 @@ function notInBackground({ traits }: Turn): Fault {
 }
 
 type Compacted = {
-  readonly turn: Recalled["turn"];
+  readonly turn: RecalledRequest["turn"];
   readonly form: CompactionForm;
   readonly summary: Summary;
 };

@@ -4,7 +4,7 @@ import { isStorableId } from "../../turn/item-ids.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import { shownId } from "../http/to-fault.ts";
 import type { GatewayState } from "../state.ts";
-import type { Source } from "./load-items.ts";
+import type { ItemSource } from "./load-items.ts";
 
 /** A conversation whose lease a turn has. */
 export type HeldConversation = {
@@ -24,7 +24,7 @@ type State = Pick<GatewayState, "store" | "clock" | "newId">;
 export const isConversationId = (id: string): boolean => id.startsWith("conv_") && isStorableId(id);
 
 /** The items of a conversation. Throws a Fault if no conversation can have the id. */
-export function conversationOf(tenant: Tenant, id: string): Source {
+export function conversationOf(tenant: Tenant, id: string): ItemSource {
   if (!isConversationId(id)) throw conversationNotFound(id);
   return {
     key: listKey(tenant, id),

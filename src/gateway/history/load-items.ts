@@ -7,7 +7,7 @@ import { isLong } from "../http/steps.ts";
 import type { GatewayState } from "../state.ts";
 
 /** Stored items that a field of a request stands for. */
-export type Source = {
+export type ItemSource = {
   readonly key: Key;
   readonly path: string;
   /** Fields of the answer that name it. */
@@ -17,7 +17,7 @@ export type Source = {
   readonly tooLarge: (limit: number) => Fault;
 };
 
-export type Loaded = {
+type LoadedItems = {
   readonly items: readonly unknown[];
   readonly last: EntryHead;
   readonly bytes: number;
@@ -27,9 +27,9 @@ export type Loaded = {
 export async function loadItems(
   state: Pick<GatewayState, "store" | "steps" | "config">,
   { weigh }: { readonly weigh: Weigh },
-  { key, path, parse, missing, tooLarge }: Source,
+  { key, path, parse, missing, tooLarge }: ItemSource,
   room: number,
-): Promise<Loaded> {
+): Promise<LoadedItems> {
   const found = await state.store.load(key, Math.max(0, room), weigh);
   if (found.type === "too-large") throw tooLarge(state.config.server.body_limit);
   if (found.type === "missing") throw missing();

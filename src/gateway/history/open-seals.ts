@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
-import type { Recalled } from "./recall.ts";
+import type { RecalledRequest } from "./recall.ts";
 import { isSealed } from "./seal-box.ts";
 
 type Open = (seal: string) => Promise<string | undefined>;
@@ -13,16 +13,20 @@ type Open = (seal: string) => Promise<string | undefined>;
  * stay. Resolves at once if there are none, as in most requests.
  */
 export function openSeals(
-  request: Recalled,
+  request: RecalledRequest,
   form: CompactionForm | undefined,
   open: Open,
-): Recalled | Promise<Recalled> {
+): RecalledRequest | Promise<RecalledRequest> {
   if (form === undefined) return request;
   const hasSeals = request.turn.items.some((item) => sealOf(item, form) !== undefined);
   return hasSeals ? opened(request, form, open) : request;
 }
 
-async function opened(request: Recalled, form: CompactionForm, open: Open): Promise<Recalled> {
+async function opened(
+  request: RecalledRequest,
+  form: CompactionForm,
+  open: Open,
+): Promise<RecalledRequest> {
   const { referring } = request;
   const turn = await openedTurn(request.turn, form, open);
   if (referring === undefined) return { ...request, turn };

@@ -7,7 +7,7 @@ import { haveSeveralTenants } from "../config-problems.ts";
 import type { GatewayState } from "../state.ts";
 
 /** The upstream that keeps an answer itself, and the id under which it does. */
-export type Origin = { readonly upstream: string; readonly id: string };
+type AnswerOrigin = { readonly upstream: string; readonly id: string };
 
 /**
  * Whether an upstream is known to keep answers and to go on from one by its id:
@@ -26,9 +26,10 @@ export const keepsAnswers = (profile: Profile, door: DialectName): boolean =>
 export const leavesIds = ({ store, config }: Pick<GatewayState, "store" | "config">): boolean =>
   store === noStore && !haveSeveralTenants(config.server.keys);
 
-export const writeOrigin = ({ upstream, id }: Origin): string => JSON.stringify({ upstream, id });
+export const writeOrigin = ({ upstream, id }: AnswerOrigin): string =>
+  JSON.stringify({ upstream, id });
 
-export function readOrigin(text: string | undefined): Origin | undefined {
+export function readOrigin(text: string | undefined): AnswerOrigin | undefined {
   const value = text === undefined ? undefined : jsonOf(text);
   if (!isFields(value)) return undefined;
   const { upstream, id } = value;

@@ -7,7 +7,7 @@ import type { RequestContext } from "../state.ts";
 import { listsFor, routeFor } from "../run/select.ts";
 import { turnOptions } from "../http/turn-headers.ts";
 import { openSeals } from "./open-seals.ts";
-import { type ReadBody, recall, type Recalled } from "./recall.ts";
+import { type ReadBody, recall, type RecalledRequest } from "./recall.ts";
 
 export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readOnly">;
 
@@ -18,25 +18,25 @@ export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readO
 export function recallRequest(
   context: RequestContext,
   asked: AskedRequest,
-  then: (request: Recalled) => void | Promise<void>,
+  then: (request: RecalledRequest) => void | Promise<void>,
 ): void | Promise<void> {
   const { state, exchange, tenant, memory } = context;
   const { headers, body: text } = exchange;
   const rest = isLong(text) ? state.steps.resting() : undefined;
-  const begin = (): Recalled | Promise<Recalled> =>
+  const begin = (): RecalledRequest | Promise<RecalledRequest> =>
     recall(state, { ...asked, tenant, headers, text, weigh: memory.load });
   const lists = listsFor(asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
   const { history } = asked.dialect;
   const form = history?.type === "answers" ? history.compaction : undefined;
-  const open = (one: Recalled): Recalled | Promise<Recalled> =>
+  const open = (one: RecalledRequest): RecalledRequest | Promise<RecalledRequest> =>
     openSeals(one, form, (seal) => state.seals.open(tenant, seal));
   if (rest === undefined && !(own instanceof Promise)) {
     // It belongs to no conversation, which would have been loaded.
     const request = form === undefined ? own : open(own);
     return request instanceof Promise ? onceReady(context, request, then) : then(request);
   }
-  const ready = async (): Promise<Recalled> => {
+  const ready = async (): Promise<RecalledRequest> => {
     const loaded = await own;
     const one = await orRelease(loaded, () => open(loaded));
     if (rest === undefined) return one;
@@ -44,11 +44,12 @@ export function recallRequest(
     await planAhead(context, one.turn, rest);
     return one;
   };
-  const start = async (one: Recalled): Promise<void> => orRelease(one, () => then(one));
+  const start = async (one: RecalledRequest): Promise<void> => orRelease(one, () => then(one));
   return onceReady(context, ready(), start, release);
 }
 
-const release = ({ conversation }: Recalled): Promise<void> | undefined => conversation?.release();
+const release = ({ conversation }: RecalledRequest): Promise<void> | undefined =>
+  conversation?.release();
 
 /** Plans the tools of a turn and folds them, each in a step: what comes of it is found again by the list of tools. */
 async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promise<void> {
@@ -68,7 +69,7 @@ async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promi
 
 /** Frees the conversation of a request that is refused, before its client receives the refusal. */
 async function orRelease<Result>(
-  { conversation }: Recalled,
+  { conversation }: RecalledRequest,
   step: () => Result | Promise<Result>,
 ): Promise<Result> {
   try {

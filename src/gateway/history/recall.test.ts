@@ -12,7 +12,7 @@ import type { Reply } from "../http/exchange.ts";
 import { onceReady } from "../http/read-body.ts";
 import { StepQueue } from "../http/steps.ts";
 import { RunningTurns } from "../run/running-turns.ts";
-import { recall, type Recalled } from "./recall.ts";
+import { recall, type RecalledRequest } from "./recall.ts";
 import { sealNote } from "./seals.ts";
 
 const store = new MemoryLog(stillClock());
@@ -24,7 +24,8 @@ const asked = (body: Fields) => {
   const text = JSON.stringify(body);
   return { tenant: "ann", dialect: responses.door, body, text, weigh: free };
 };
-const read = (body: Fields): Recalled | Promise<Recalled> => recall(state, asked(body));
+const read = (body: Fields): RecalledRequest | Promise<RecalledRequest> =>
+  recall(state, asked(body));
 
 const reasoning = (encrypted: string): Fields => ({
   type: "reasoning",
@@ -52,14 +53,14 @@ describe("a request that waits for the store", () => {
     const happened: string[] = [];
     let leave = (): void => {};
     const reply = { onLeave: (then: () => void) => void (leave = then) } as Reply;
-    const { promise, resolve, reject } = Promise.withResolvers<Recalled>();
+    const { promise, resolve, reject } = Promise.withResolvers<RecalledRequest>();
     const refuse = (fault: Fault): void => void happened.push(fault.code);
     const over = onceReady({ state: { running }, exchange: { reply }, refuse }, promise, () => {
       happened.push("goes on");
     });
     return { running, happened, leave: () => leave(), resolve, reject, over };
   };
-  const recalled = { turn: {}, sealOwner: () => undefined } as unknown as Recalled;
+  const recalled = { turn: {}, sealOwner: () => undefined } as unknown as RecalledRequest;
 
   it("counts among the turns under way until it goes on", async () => {
     const { running, happened, resolve, over } = waiting();

@@ -28,13 +28,13 @@ import { utf8Length } from "../../turn/utf8-length.ts";
 import type { GatewayState } from "../state.ts";
 import { withThoughts } from "../run/thoughts.ts";
 import { conversationOf, holdConversation, type HeldConversation } from "./conversation.ts";
-import { loadItems, type Source } from "./load-items.ts";
+import { loadItems, type ItemSource } from "./load-items.ts";
 import { leavesIds, readOrigin } from "./origin.ts";
 import { sealId } from "./seals.ts";
 import { recallThread, type ThreadEntry } from "./thread.ts";
 
 /** A request with all that it refers to. */
-export type Recalled = {
+export type RecalledRequest = {
   /** The whole conversation. */
   readonly turn: Turn;
   /** The request with its references as they came, for the upstream that keeps what they stand for. */
@@ -90,7 +90,10 @@ type State = Pick<
  * requests refer to nothing and wait for nothing. Without a store, references are left to the
  * upstream.
  */
-export function recall(state: State, request: ReadBody): Recalled | Promise<Recalled> {
+export function recall(
+  state: State,
+  request: ReadBody,
+): RecalledRequest | Promise<RecalledRequest> {
   const { dialect, body } = request;
   if (!leavesIds(state)) {
     const { history } = dialect;
@@ -167,7 +170,11 @@ export async function bodyWithItems(
 }
 
 /** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
-function backgroundTurn(state: State, { history }: DoorDialect, recalled: Recalled): Recalled {
+function backgroundTurn(
+  state: State,
+  { history }: DoorDialect,
+  recalled: RecalledRequest,
+): RecalledRequest {
   const { turn } = recalled;
   const field = turn.traits.params.background;
   if (turn.params.background !== true || field === undefined) return recalled;
@@ -201,9 +208,13 @@ function inThread(
   request: ReadBody,
   form: ThreadForm,
   asked: AskedThread,
-): Recalled | Promise<Recalled> {
+): RecalledRequest | Promise<RecalledRequest> {
   const part = recallThread(state, { ...request, form }, asked);
-  const read = ({ body, entry, bytes }: Awaited<typeof part>): Recalled | Promise<Recalled> => {
+  const read = ({
+    body,
+    entry,
+    bytes,
+  }: Awaited<typeof part>): RecalledRequest | Promise<RecalledRequest> => {
     const turn = readTurn(request, body);
     const added = { body: request.body };
     return withReasoning(state, request, { turn, added, thread: entry, bytes });
@@ -220,7 +231,11 @@ type Referred = {
 };
 
 /** Recalls a request that refers to something. A conversation is held until its turn is over. */
-async function recallAll(state: State, request: ReadBody, asked: Referred): Promise<Recalled> {
+async function recallAll(
+  state: State,
+  request: ReadBody,
+  asked: Referred,
+): Promise<RecalledRequest> {
   const { form, conversation: id, previous } = asked;
   const { tenant } = request;
   if (id === undefined) {
@@ -239,7 +254,7 @@ async function recallAll(state: State, request: ReadBody, asked: Referred): Prom
   }
 }
 
-const answersUpTo = (tenant: Tenant, id: string): Source => ({
+const answersUpTo = (tenant: Tenant, id: string): ItemSource => ({
   key: responseKey(tenant, id),
   path: "previous_response_id",
   fields: { previous_response_id: id },
@@ -252,8 +267,8 @@ async function recallItems(
   state: State,
   request: ReadBody,
   { form, ids, previous }: Referred,
-  source: Source | undefined,
-): Promise<Recalled> {
+  source: ItemSource | undefined,
+): Promise<RecalledRequest> {
   const { dialect, text } = request;
   const { body_limit: limit, counts } = state.config.server;
   const room = limit - utf8Length(text);
@@ -305,7 +320,7 @@ function referringTurn(request: ReadBody, last: EntryHead): ReferringTurn | unde
 }
 
 /** The items before those of a request. */
-export type History = {
+type EarlierItems = {
   readonly items: readonly unknown[];
   /** The field of the request that stands for it. */
   readonly path: string;
@@ -319,7 +334,7 @@ export type History = {
 export function behindHistory(
   own: Turn,
   form: AnswerForm,
-  { items: earlier, path, fields, counts }: History,
+  { items: earlier, path, fields, counts }: EarlierItems,
 ): Turn {
   checkCount("items", earlier.length + own.items.length, counts, path);
   const [first] = own.items;
@@ -382,8 +397,8 @@ const unknownOwner = (): undefined => undefined;
 function withReasoning(
   state: State,
   request: Pick<ReadBody, "tenant" | "weigh">,
-  recalled: Omit<Recalled, "sealOwner">,
-): Recalled | Promise<Recalled> {
+  recalled: Omit<RecalledRequest, "sealOwner">,
+): RecalledRequest | Promise<RecalledRequest> {
   const { tenant } = request;
   const { store, modelRoutes } = state;
   const mayMiss =
@@ -397,8 +412,8 @@ function withReasoning(
 function withOwners(
   { store }: State,
   tenant: Tenant,
-  recalled: Omit<Recalled, "sealOwner">,
-): Recalled | Promise<Recalled> {
+  recalled: Omit<RecalledRequest, "sealOwner">,
+): RecalledRequest | Promise<RecalledRequest> {
   const seals = sealsIn(recalled.turn.items);
   if (seals.length === 0) return { ...recalled, sealOwner: unknownOwner };
   const query = { tenant, ids: seals.map(sealId), maxBytes: Infinity };

@@ -13,7 +13,7 @@ import { Fault } from "../../turn/fault.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { loadItems, type Source } from "./load-items.ts";
+import { loadItems, type ItemSource } from "./load-items.ts";
 import type { GatewayState } from "../state.ts";
 import type { TurnStage } from "../run/turn-stage.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
@@ -76,7 +76,7 @@ async function continueThread(
 ): Promise<ThreadRequest> {
   const { counts, body_limit: limit } = state.config.server;
   const room = limit - utf8Length(text);
-  const source: Source = {
+  const source: ItemSource = {
     key: responseKey(tenant, previous),
     path: "thread.previous_message_id",
     fields: {},

@@ -1,7 +1,7 @@
 import type { DoorDialect, TokenCountForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
-import type { Recalled } from "../history/recall.ts";
+import type { RecalledRequest } from "../history/recall.ts";
 import { prepareRound } from "../run/round.ts";
 import type { RequestContext } from "../state.ts";
 import { routeFor } from "../run/select.ts";
@@ -13,7 +13,7 @@ type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
 /** Answers with the tokens of a request: counted by the upstream if it can, else estimated. */
 export async function serveTokenCount(
   context: RequestContext,
-  request: Recalled,
+  request: RecalledRequest,
   { door, form }: { readonly door: DoorDialect; readonly form: TokenCountForm },
 ): Promise<void> {
   const { requestId } = context;
@@ -25,7 +25,7 @@ export async function serveTokenCount(
 
 async function count(
   { state, tenant, exchange: { reply } }: RequestContext,
-  { turn, sealOwner }: Recalled,
+  { turn, sealOwner }: RecalledRequest,
 ): Promise<Count> {
   // An unknown model is refused here as it is for the request itself.
   const [link] = routeFor(state, turn.model).chain;

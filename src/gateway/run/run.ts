@@ -43,7 +43,7 @@ import type { Writable } from "../../turn/writable.ts";
 import { inputTokens, tokensOf } from "../../upstreams/tokens.ts";
 import type { AttemptWatch } from "../../upstreams/upstream.ts";
 import type { HeldConversation } from "../history/conversation.ts";
-import type { Added, Recalled, ReferringTurn } from "../history/recall.ts";
+import type { Added, RecalledRequest, ReferringTurn } from "../history/recall.ts";
 import type { ThreadEntry } from "../history/thread.ts";
 import type { Reply, TurnRecording } from "../http/exchange.ts";
 import type { TurnPermit } from "../http/tenant-limits.ts";
@@ -87,7 +87,7 @@ export class Run implements AttemptWatch {
   readonly chain: Chain;
   readonly rules: CallRules;
   readonly options: TurnOptions;
-  readonly sealOwner: Recalled["sealOwner"];
+  readonly sealOwner: RecalledRequest["sealOwner"];
   /** The thread and the conversation that the turn belongs to. */
   readonly thread: ThreadEntry | undefined;
   readonly conversation: HeldConversation | undefined;
@@ -159,7 +159,11 @@ export class Run implements AttemptWatch {
   firstCallMs: number | undefined;
   #roundMs = 0;
 
-  constructor(context: RequestContext, recalled: Recalled, { dialect, route, options }: Deciding) {
+  constructor(
+    context: RequestContext,
+    recalled: RecalledRequest,
+    { dialect, route, options }: Deciding,
+  ) {
     const { state, exchange } = context;
     this.state = state;
     this.requestId = context.requestId;

@@ -9,7 +9,7 @@ import { DisclosureStage } from "../fold/stage.ts";
 import { startInBackground } from "../history/background/start.ts";
 import type { TurnOverrides } from "../history/compact.ts";
 import { recallRequest } from "../history/recall-request.ts";
-import { isInBackground, type Recalled } from "../history/recall.ts";
+import { isInBackground, type RecalledRequest } from "../history/recall.ts";
 import { withOwnId } from "../history/thread.ts";
 import { withBody } from "../http/read-body.ts";
 import { turnOptions } from "../http/turn-headers.ts";
@@ -38,7 +38,7 @@ export function serveTurn(asked: RequestContext, dialect: DoorDialect): void | P
 export function startTurn(
   context: RequestContext,
   dialect: DoorDialect,
-  request: Recalled,
+  request: RecalledRequest,
   over: Partial<TurnOverrides & Pick<Run, "generates">>,
 ): void | Promise<void> {
   const { state, exchange, tenant } = context;

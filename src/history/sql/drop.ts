@@ -4,10 +4,10 @@ import { uptime } from "node:os";
 import type { Tenant } from "../../turn/tenant.ts";
 import { fairShares } from "../fair-share.ts";
 import type { Key } from "../log.ts";
-import { kinds } from "../records.ts";
+import { kindNumbers } from "../records.ts";
 import type { AgeState } from "../age-watch.ts";
 import { dropLease, lockLease, sweepLeases } from "./leases.ts";
-import type { Driver, Row, Sql } from "./sql.ts";
+import type { Driver, SqlRow, Sql } from "./sql.ts";
 import { SHARED_FRESH_MS } from "./write.ts";
 
 /** The bounds of a sweep. Ages are by the database's clock. */
@@ -40,9 +40,9 @@ export const drop = (database: Driver, { tenant, kind, id }: Key): Promise<boole
        WHERE tenant = $1 AND (id = $2 OR kept_for = $2) AND kind <> $3 FOR UPDATE`,
       tenant,
       id,
-      kind === "list" ? kinds.response : kinds.list,
+      kind === "list" ? kindNumbers.response : kindNumbers.list,
     );
-    if (!found.some((row) => row["kind"] === kinds[kind])) return false;
+    if (!found.some((row) => row["kind"] === kindNumbers[kind])) return false;
     await dropEntries(sql, found);
     const shared = found.flatMap((row) => (row["shared"] === null ? [] : String(row["shared"])));
     if (shared.length > 0) await dropUnshared(sql, tenant, [...new Set(shared)]);
@@ -50,7 +50,7 @@ export const drop = (database: Driver, { tenant, kind, id }: Key): Promise<boole
     return true;
   });
 
-async function dropEntries(sql: Sql, rows: readonly Row[]): Promise<void> {
+async function dropEntries(sql: Sql, rows: readonly SqlRow[]): Promise<void> {
   const seqs = rows.map(({ seq }) => Number(seq));
   await sql.all("DELETE FROM patchbay.parts WHERE entry = ANY ($1::bigint[])", seqs);
   await sql.all("DELETE FROM patchbay.entries WHERE seq = ANY ($1::bigint[])", seqs);
@@ -86,9 +86,9 @@ export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
     const now = Number(state["now"]);
     const { more: isOld, waits } = await dropByAge(database, sql, { ...bounds, state, now });
     // Lists may have up to half of the bytes that answers could have without them.
-    const lists = await dropHeavy(sql, [kinds.list], bounds.maxBytes / 2);
-    const answers = await dropHeavy(sql, [0, kinds.response], bounds.maxBytes - lists.bytes);
-    const plans = await dropHeavy(sql, [kinds.plan], bounds.maxPlanBytes);
+    const lists = await dropHeavy(sql, [kindNumbers.list], bounds.maxBytes / 2);
+    const answers = await dropHeavy(sql, [0, kindNumbers.response], bounds.maxBytes - lists.bytes);
+    const plans = await dropHeavy(sql, [kindNumbers.plan], bounds.maxPlanBytes);
     await sql.all(
       `DELETE FROM patchbay.shared_texts WHERE at < $1 AND ${unshared}`,
       now - 2 * SHARED_FRESH_MS,
@@ -99,10 +99,10 @@ export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
 const isOldSql = (column: string, bound: string): string =>
   `count(*) AS rows, coalesce(sum(CASE WHEN ${column} < ${bound} THEN 1 ELSE 0 END), 0) AS expired`;
 const countsSql = `
-SELECT ${isOldSql("at", "$1")}, max(at) AS newest FROM patchbay.entries GROUP BY (kind = ${kinds.list})
+SELECT ${isOldSql("at", "$1")}, max(at) AS newest FROM patchbay.entries GROUP BY (kind = ${kindNumbers.list})
 UNION ALL SELECT ${isOldSql("hour", "$2")}, 0 FROM patchbay.usage`;
 
-type Ageing = SweepBounds & { readonly state: Row; readonly now: number };
+type Ageing = SweepBounds & { readonly state: SqlRow; readonly now: number };
 
 /** Drops expired rows, unless the clock may have been set. */
 async function dropByAge(
@@ -149,7 +149,7 @@ async function dropHeavy(
     return new Map(rows.map((row) => [String(row["tenant"]), Number(row["held"])]));
   };
   const held = await sums(`patchbay.entries WHERE ${these}`);
-  const shared: ReadonlyMap<Tenant, number> = some.includes(kinds.response)
+  const shared: ReadonlyMap<Tenant, number> = some.includes(kindNumbers.response)
     ? await sums("patchbay.shared_texts")
     : new Map();
   for (const [tenant, bytes] of shared) held.set(tenant, (held.get(tenant) ?? 0) + bytes);

@@ -16,7 +16,7 @@ import {
   readShared,
   slice,
   sumUsage,
-  within,
+  findWithin,
 } from "./read.ts";
 import { dropItem, extend, setHead, write } from "./write.ts";
 import type { Driver } from "./sql.ts";
@@ -42,7 +42,7 @@ const operations = {
   sumUsage,
   sweep,
   takeLease,
-  within,
+  findWithin,
   write,
 };
 

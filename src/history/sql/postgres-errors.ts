@@ -24,7 +24,7 @@ const byState: Readonly<Record<string, readonly [FaultCode, string]>> = {
  * The Fault for an error of a query. Texts of a server may quote values, so the Fault has
  * its code alone. An error without a code means that there is no connection.
  */
-export function toStoreFault(error: unknown): Fault {
+export function postgresFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const { code = "", name } = error as NodeJS.ErrnoException;
   const known = byState[code] ?? byState[code.slice(0, 2)];

@@ -3,9 +3,9 @@ import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
 import { runOn, type Database, type OperationName } from "./operations.ts";
-import { toStoreFault } from "./postgres-errors.ts";
+import { postgresFault } from "./postgres-errors.ts";
 import { schema, VERSION } from "./schema.ts";
-import type { Cell, Driver, Row, Sql, Value } from "./sql.ts";
+import type { Cell, Driver, SqlRow, Sql, Value } from "./sql.ts";
 
 const CONNECTIONS = 4;
 const CONNECT_SECONDS = 5;
@@ -47,7 +47,7 @@ const sqlOn = (client: Asking): Sql => ({
     const cells = values.map((value) =>
       value === null ? null : Array.isArray(value) ? arrayText(value) : String(value),
     );
-    return client.unsafe<(Found & Row)[]>(translated(text), cells, { prepare: true });
+    return client.unsafe<(Found & SqlRow)[]>(translated(text), cells, { prepare: true });
   },
   insert({ table, columns, tail = "" }, rows) {
     if (rows.length === 0) return [];
@@ -63,7 +63,7 @@ const sqlOn = (client: Asking): Sql => ({
       const cells = rows.map((row) => row[at] ?? null);
       return type === "json" ? joinedText(cells) : arrayText(cells);
     });
-    return client.unsafe<Row[]>(text, values, { prepare: true });
+    return client.unsafe<SqlRow[]>(text, values, { prepare: true });
   },
 });
 
@@ -87,7 +87,7 @@ class PostgresConnection {
     try {
       return await this.#bounded(this.#driver().then((driver) => runOn(driver, name, query)));
     } catch (error) {
-      const fault = toStoreFault(error);
+      const fault = postgresFault(error);
       // It may come back with other tables.
       if (fault.code === "store.unavailable") this.#made = undefined;
       throw fault;
@@ -152,7 +152,7 @@ const LOCK = "5791402270117945721";
  */
 async function makeTables(client: Client): Promise<void> {
   const known = "SELECT to_regclass('patchbay.versions')::text AS known";
-  const [there] = await client.unsafe<Row[]>(known);
+  const [there] = await client.unsafe<SqlRow[]>(known);
   if (typeof there?.["known"] === "string" && (await isMade(client))) return;
   await client.begin(async (transaction) => {
     await transaction`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`;
@@ -167,7 +167,9 @@ async function makeTables(client: Client): Promise<void> {
 
 /** True if a database has these tables. Throws a Fault if it has others. */
 async function isMade(client: Asking): Promise<boolean> {
-  const [row] = await client.unsafe<Row[]>("SELECT max(version) AS version FROM patchbay.versions");
+  const [row] = await client.unsafe<SqlRow[]>(
+    "SELECT max(version) AS version FROM patchbay.versions",
+  );
   const version = row?.["version"] ?? null;
   if (version === VERSION || version === null) return version === VERSION;
   throw new Fault(

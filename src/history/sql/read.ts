@@ -2,14 +2,14 @@
 
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Key, ListQuery, PageQuery } from "../log.ts";
-import { FIRST_ITEM, FIRST_NOTE, HEAD, kinds, LAST_ITEM } from "../records.ts";
+import { FIRST_ITEM, FIRST_NOTE, HEAD, kindNumbers, LAST_ITEM } from "../records.ts";
 import { GROUP_MARK, MOST_ITEMS } from "../item-groups.ts";
 import { KIND_LENGTH } from "./schema.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import type { Sql } from "./sql.ts";
 
 /** An entry with the sizes of its parts in bytes. */
-export type Place = {
+export type FoundEntry = {
   readonly seq: number;
   readonly id: string;
   readonly parent: string | null;
@@ -38,13 +38,13 @@ SELECT seq, id, parent, origin, input_rows AS "inputRows", item_bytes AS "itemBy
 FROM patchbay.entries WHERE tenant = $1 AND kind = $2 AND id = $3 ORDER BY seq DESC LIMIT 1`;
 
 /** The newest entry with an id. */
-export async function place(sql: Sql, { tenant, kind, id }: Key): Promise<Place | undefined> {
-  const [row] = await sql.all<Place>(placeSql, tenant, kinds[kind], id);
+export async function place(sql: Sql, { tenant, kind, id }: Key): Promise<FoundEntry | undefined> {
+  const [row] = await sql.all<FoundEntry>(placeSql, tenant, kindNumbers[kind], id);
   return row;
 }
 
 /** An entry of a chain. */
-export type Link = {
+type ChainLink = {
   readonly seq: number;
   /** The id of the response that it continues. */
   readonly parent: string | null;
@@ -63,16 +63,16 @@ WITH RECURSIVE chain (seq, parent, bytes, depth, total) AS (
   SELECT next.seq, next.parent, next.item_bytes, depth + 1, total + next.item_bytes
   FROM chain JOIN patchbay.entries AS next ON next.seq = (
     SELECT max(named.seq) FROM patchbay.entries AS named
-    WHERE named.tenant = $1 AND named.id = chain.parent AND named.kind = ${kinds.response}
+    WHERE named.tenant = $1 AND named.id = chain.parent AND named.kind = ${kindNumbers.response}
   )
   WHERE total <= $3 AND next.seq < chain.seq
 )
 SELECT seq, parent, bytes FROM chain ORDER BY depth`;
 
 type Chain = {
-  readonly own: Place;
+  readonly own: FoundEntry;
   /** The entry and all that it continues, the newest first. It ends early if it has more than `maxBytes`. */
-  readonly chain: readonly Link[];
+  readonly chain: readonly ChainLink[];
 };
 
 /** An entry with all that it continues. */
@@ -82,14 +82,19 @@ export async function placeChain(
 ): Promise<Chain | undefined> {
   const own = await place(sql, query);
   if (own === undefined) return undefined;
-  const alone: Link = { seq: own.seq, parent: own.parent, bytes: own.itemBytes };
+  const alone: ChainLink = { seq: own.seq, parent: own.parent, bytes: own.itemBytes };
   if (own.parent === null) return { own, chain: [alone] };
-  const chain = await sql.all<Link>(chainSql, query.tenant, own.seq, Math.floor(query.maxBytes));
+  const chain = await sql.all<ChainLink>(
+    chainSql,
+    query.tenant,
+    own.seq,
+    Math.floor(query.maxBytes),
+  );
   return { own, chain };
 }
 
 /** A part, which may hold several items. `json` is null if only its size was read. */
-export type Part = {
+export type FoundPart = {
   readonly entry: number;
   readonly place: number;
   readonly id: string;
@@ -143,12 +148,12 @@ const START: Edge = [0, 0];
 const END: Edge = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
 /** The next parts of entries: first those that fit in the slice, then others without texts. */
-export async function slice(sql: Sql, query: SliceQuery): Promise<readonly Part[]> {
+export async function slice(sql: Sql, query: SliceQuery): Promise<readonly FoundPart[]> {
   const { entries, places, from = START, to = END, order } = query;
   const limit = Math.min(query.limit, Number.MAX_SAFE_INTEGER);
   const edges = [...places, ...from, ...to];
   const text = slicesIn[order][query.texts ? "texts" : "sizes"];
-  return sql.all<Part>(text, entries, ...edges, limit, Math.min(limit + 1, SLICE_PARTS));
+  return sql.all<FoundPart>(text, entries, ...edges, limit, Math.min(limit + 1, SLICE_PARTS));
 }
 
 export type FindQuery = {
@@ -163,7 +168,7 @@ export type FindQuery = {
 export async function findParts(
   sql: Sql,
   { tenant, ids, of, texts }: FindQuery,
-): Promise<readonly Part[]> {
+): Promise<readonly FoundPart[]> {
   const isOf = `place ${of === "items" ? "<" : ">="} ${FIRST_NOTE}`;
   const text = `
 SELECT entry, place, id, bytes, ${texts ? "json" : "NULL AS json"} FROM patchbay.parts AS one
@@ -171,7 +176,7 @@ WHERE tenant = $1 AND id = ANY ($2::text[]) AND ${isOf} AND NOT EXISTS (
   SELECT 1 FROM patchbay.parts AS newer WHERE newer.tenant = $1 AND newer.id = one.id AND newer.${isOf}
     AND (newer.entry, newer.place) > (one.entry, one.place)
 )`;
-  return sql.all<Part>(text, tenant, ids);
+  return sql.all<FoundPart>(text, tenant, ids);
 }
 
 type WithinQuery = {
@@ -180,11 +185,14 @@ type WithinQuery = {
 };
 
 /** Finds the parts of entries that have these ids. */
-export async function within(sql: Sql, { entries, ids }: WithinQuery): Promise<readonly Part[]> {
+export async function findWithin(
+  sql: Sql,
+  { entries, ids }: WithinQuery,
+): Promise<readonly FoundPart[]> {
   const text = `SELECT entry, place, id, bytes, NULL AS json FROM patchbay.parts
     WHERE entry = ANY ($1::bigint[]) AND id = ANY ($2::text[]) AND place <= ${LAST_ITEM}
     ORDER BY entry, place`;
-  return sql.all<Part>(text, entries, ids);
+  return sql.all<FoundPart>(text, entries, ids);
 }
 
 /** A text that entries share. */
@@ -200,7 +208,7 @@ export async function readShared(
 const listsSql = (bound: string, order: string): string => `
 SELECT seq AS entry, ${HEAD} AS place, entries.id, parts.bytes, NULL AS json
 FROM patchbay.entries AS entries JOIN patchbay.parts AS parts ON parts.entry = seq AND parts.place = ${HEAD}
-WHERE entries.tenant = $1 AND kind = ${kinds.list}
+WHERE entries.tenant = $1 AND kind = ${kindNumbers.list}
   AND substr(entries.id, 1, ${KIND_LENGTH}) = substr($2, 1, ${KIND_LENGTH})
   AND substr(entries.id, 1, length($2)) = $2 AND seq ${bound} $3
 ORDER BY seq ${order} LIMIT $4`;
@@ -210,14 +218,14 @@ const listsIn = { asc: listsSql(">", "ASC"), desc: listsSql("<", "DESC") };
 export async function findLists(
   sql: Sql,
   { tenant, prefix, order, after, limit }: ListQuery & { readonly tenant: Tenant },
-): Promise<readonly Part[] | undefined> {
+): Promise<readonly FoundPart[] | undefined> {
   let start = order === "asc" ? 0 : Number.MAX_SAFE_INTEGER;
   if (after !== undefined) {
     const last = await place(sql, { tenant, kind: "list", id: after });
     if (last === undefined) return undefined;
     start = last.seq;
   }
-  return sql.all<Part>(listsIn[order], tenant, prefix, start, limit + 1);
+  return sql.all<FoundPart>(listsIn[order], tenant, prefix, start, limit + 1);
 }
 
 type UsageQuery = { readonly tenant: Tenant; readonly start: number; readonly end: number };

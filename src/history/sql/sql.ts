@@ -4,7 +4,7 @@ import type { AgeWatch } from "../age-watch.ts";
 
 export type Cell = string | number | null;
 export type Value = Cell | readonly (string | number)[];
-export type Row = Readonly<Record<string, Cell>>;
+export type SqlRow = Readonly<Record<string, Cell>>;
 type MaybeLater<Found> = readonly Found[] | Promise<readonly Found[]>;
 
 /** Rows that are inserted by one statement. The texts of a `json` column are long, and none of them is null or empty. */
@@ -26,8 +26,8 @@ export type Insert = {
  * - `FOR UPDATE` and `FOR SHARE` lock rows until the transaction ends.
  */
 export type Sql = {
-  all<Found = Row>(text: string, ...values: readonly Value[]): MaybeLater<Found>;
-  insert(into: Insert, rows: readonly (readonly Cell[])[]): MaybeLater<Row>;
+  all<Found = SqlRow>(text: string, ...values: readonly Value[]): MaybeLater<Found>;
+  insert(into: Insert, rows: readonly (readonly Cell[])[]): MaybeLater<SqlRow>;
 };
 
 export type Driver = Sql & {

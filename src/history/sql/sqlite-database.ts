@@ -3,13 +3,13 @@ import { Fault, type FaultCode } from "../../turn/fault.ts";
 import type { Database, OperationName } from "./operations.ts";
 
 /** A call of the thread of a database. */
-export type Call = {
+export type ThreadCall = {
   readonly id: number;
   readonly name: OperationName | "close";
   readonly query?: unknown;
 };
 
-export type Reply = {
+export type ThreadReply = {
   readonly id: number;
   readonly value?: unknown;
   readonly fault?: { readonly code: FaultCode; readonly message: string };
@@ -37,7 +37,7 @@ export function openSqlite(path: string): Database {
     const worker = new Worker(script, { workerData: path, execArgv: [], name: "store" });
     const waiting: Thread["waiting"] = new Map();
     const started = { worker, waiting };
-    worker.on("message", ({ id, value, fault }: Reply) => {
+    worker.on("message", ({ id, value, fault }: ThreadReply) => {
       const call = waiting.get(id);
       waiting.delete(id);
       if (waiting.size === 0) worker.unref();
@@ -55,13 +55,13 @@ export function openSqlite(path: string): Database {
     return started;
   }
 
-  async function call(name: Call["name"], query?: unknown): Promise<unknown> {
+  async function call(name: ThreadCall["name"], query?: unknown): Promise<unknown> {
     const { worker, waiting } = (thread ??= start());
     const id = ++calls;
     worker.ref();
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, name, query } satisfies Call, []);
+      worker.postMessage({ id, name, query } satisfies ThreadCall, []);
     });
   }
 

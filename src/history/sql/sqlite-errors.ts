@@ -40,7 +40,7 @@ const unknown = [
 ] as const;
 
 /** The Fault for an error of a file, with the remedy. Texts of SQLite hold no values, so the Fault quotes them. */
-export function toStoreFault(error: unknown, path: string): Fault {
+export function sqliteFault(error: unknown, path: string): Fault {
   if (error instanceof Fault) return error;
   const { errcode, code = "", message } = error as NodeJS.ErrnoException & { errcode?: number };
   const result = (errcode ?? 0) & 0xff;

@@ -6,9 +6,9 @@ import { Fault } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
 import type { Swept } from "./drop.ts";
 import { runOn, type OperationName } from "./operations.ts";
-import type { Cell, Driver, Insert, Row, Sql } from "./sql.ts";
-import type { Call, Reply } from "./sqlite-database.ts";
-import { mustReopen, toStoreFault } from "./sqlite-errors.ts";
+import type { Cell, Driver, Insert, SqlRow, Sql } from "./sql.ts";
+import type { ThreadCall, ThreadReply } from "./sqlite-database.ts";
+import { mustReopen, sqliteFault } from "./sqlite-errors.ts";
 import { fileId, openFile } from "./sqlite-file.ts";
 
 /** A statement in the words of SQLite, which locks the whole file in every transaction that writes. */
@@ -45,12 +45,12 @@ class SqliteDriver implements Driver {
   insert(
     { table, columns, tail = "" }: Insert,
     rows: readonly (readonly Cell[])[],
-  ): readonly Row[] {
+  ): readonly SqlRow[] {
     const names = Object.keys(columns);
     const values = names.map((_, at) => `$${at + 1}`).join(", ");
     const text = `INSERT INTO patchbay.${table} AS old (${names.join(", ")}) VALUES (${values}) ${tail}`;
     const statement = this.#prepared(text);
-    return rows.flatMap((row) => statement.all(...row) as Row[]);
+    return rows.flatMap((row) => statement.all(...row) as SqlRow[]);
   }
 
   /** No other call runs before it ends. */
@@ -91,12 +91,13 @@ let open: Open | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 // A transaction ends before the next call begins.
-parentPort?.on("message", (call: Call) => {
+parentPort?.on("message", (call: ThreadCall) => {
   last = last.then(() => reply(call));
 });
 
-async function reply({ id, name, query }: Call): Promise<void> {
-  const send = (answer: Omit<Reply, "id">): void => parentPort?.postMessage({ id, ...answer }, []);
+async function reply({ id, name, query }: ThreadCall): Promise<void> {
+  const send = (answer: Omit<ThreadReply, "id">): void =>
+    parentPort?.postMessage({ id, ...answer }, []);
   try {
     if (name !== "close") return send({ value: await run(name, query) });
     close();
@@ -117,7 +118,7 @@ async function run(name: OperationName, query: unknown): Promise<unknown> {
     if (isDeletion(name, result)) checkpoint(open);
     return result;
   } catch (error) {
-    const fault = toStoreFault(error, path);
+    const fault = sqliteFault(error, path);
     if (mustReopen(fault, error)) close();
     throw fault;
   }

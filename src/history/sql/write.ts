@@ -6,16 +6,16 @@ import type { Key, StoredItem } from "../log.ts";
 import {
   FIRST_ITEM,
   HEAD,
-  kinds,
+  kindNumbers,
   LAST_ITEM,
   partsFrom,
   sumOf,
   weightOf,
-  type Batch,
+  type WriteBatch,
   type EntryRecord,
   type PartRecord,
   type SharedRecord,
-  type TurnRecord,
+  type TurnRows,
 } from "../records.ts";
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 import type { Cell, Driver, Insert, Sql } from "./sql.ts";
@@ -75,7 +75,7 @@ async function rowTime(sql: Sql): Promise<number> {
 }
 
 /** Writes all of a batch or nothing. Throws a Fault if the owner of a lease has lost it. */
-export async function write(database: Driver, { id, turns }: Batch): Promise<void> {
+export async function write(database: Driver, { id, turns }: WriteBatch): Promise<void> {
   await database.transaction(async (sql) => {
     const fresh = await sql.all(
       "INSERT INTO patchbay.batches (id, at) VALUES ($1, patchbay.now_ms()) ON CONFLICT (id) DO NOTHING RETURNING 1 AS one",
@@ -119,7 +119,7 @@ async function insertEntries(sql: Sql, all: readonly EntryRecord[], at: number):
   await sql.insert(
     partsInto,
     all.flatMap(({ parts, tenant, kind }, n) =>
-      partRows(seqs[n] ?? 0, parts, kind === kinds.list ? null : tenant),
+      partRows(seqs[n] ?? 0, parts, kind === kindNumbers.list ? null : tenant),
     ),
   );
 }
@@ -146,7 +146,7 @@ VALUES ($1, $2, CASE
 ON CONFLICT (tenant, hour, model) DO UPDATE SET
   ${counts.map((name) => `${name} = old.${name} + excluded.${name}`).join(", ")}`;
 
-async function addUsage(sql: Sql, turns: readonly TurnRecord[]): Promise<void> {
+async function addUsage(sql: Sql, turns: readonly TurnRows[]): Promise<void> {
   for (const { tenant, hour, model, sum } of batchUsage(turns))
     await sql.all(addUsageSql, tenant, hour, model, ...usageCounts.map((name) => sum[name]));
 }
@@ -159,7 +159,7 @@ async function addUsage(sql: Sql, turns: readonly TurnRecord[]): Promise<void> {
  */
 async function checkLeases(
   sql: Sql,
-  turns: readonly TurnRecord[],
+  turns: readonly TurnRows[],
 ): Promise<(tenant: Tenant, lease: Lease) => boolean> {
   const held = new Set<string>();
   const named = turns.flatMap(({ tenant, lease, conversation }) =>
@@ -183,7 +183,7 @@ async function checkLeases(
 
 type ListQuery = Omit<Key, "kind">;
 const listOf = (tenant: Tenant, id: string): ListQuery => ({ tenant, id });
-const aList = `tenant = $1 AND id = $2 AND kind = ${kinds.list}`;
+const aList = `tenant = $1 AND id = $2 AND kind = ${kindNumbers.list}`;
 
 async function extended(
   sql: Sql,
