@@ -2,18 +2,17 @@ import type { Catalog } from "../../agent/catalog.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 
 /**
- * Call ids that carry which sections were opened right before the call: the one
- * thing of an answer that every client gives back as it was. `pb1_`, a mark of
- * the catalogue, two characters for each section and a mark of the upstream's own
- * id make 40 characters at most, which is what the narrowest known API takes.
+ * Call ids that name the sections opened right before the call: every client returns ids
+ * unchanged. `pb1_`, a hash of the catalogue, two characters for each section and a hash of the
+ * upstream's own id make at most 40 characters, the smallest limit of the known APIs.
  */
 const FORM = /^pb1_([0-9a-z]{5})_((?:[0-9a-z]{2})+)_([0-9a-z]{7})$/;
 const MOST = 10;
 const BASE = 36;
-/** Two characters tell so many sections apart. */
+/** The number of sections that two characters can name. */
 const SECTIONS = BASE * BASE;
 
-/** An id for a call of the client's that carries openings; undefined where there are none to carry. */
+/** An id for a call that carries opened sections; undefined if none of them is in the catalogue. */
 export function callIdWith(
   opened: readonly string[],
   catalog: Catalog,
@@ -28,7 +27,7 @@ export function callIdWith(
   return `pb1_${markOf(catalog)}_${written}_${hashed(own, 7)}`;
 }
 
-/** The sections that an id says were opened; none where it is not of this catalogue. */
+/** The opened sections that an id carries; empty for an id of another catalogue. */
 export function openedIn(id: string, catalog: Catalog): readonly string[] {
   const [, mark, written = ""] = FORM.exec(id) ?? [];
   if (mark !== markOf(catalog)) return [];
@@ -37,12 +36,12 @@ export function openedIn(id: string, catalog: Catalog): readonly string[] {
   );
 }
 
-/** The same sections in the same order have the same mark. */
+/** A hash of the sections in their order. */
 const markOf = memoizeByIdentity(({ nodes }: Catalog): string =>
   hashed(nodes.map(({ path }) => path).join("\n"), 5),
 );
 
-/** FNV-1a, twice: not for keeping secrets but for telling ids apart. */
+/** FNV-1a, twice. It distinguishes ids and is not cryptographic. */
 function hashed(text: string, length: number): string {
   let [low, high] = [0x811c9dc5, 0x9dc5811c];
   for (let at = 0; at < text.length; at++) {

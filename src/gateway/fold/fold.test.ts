@@ -4,7 +4,9 @@ import { codex } from "../../profiles/codex.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { mistral } from "../../profiles/mistral.ts";
 import { openaiResponses } from "../../profiles/openai.ts";
+import { planTools } from "../../tools/plan/plan.ts";
 import { foldTools, mayFold, strategyFor } from "./fold.ts";
+import { amendPlan, askFolded, restoreLog } from "./question.ts";
 import { disclosureFor } from "./settings.ts";
 
 const tool = (name: string, more = {}) => ({ type: "function", name, parameters: {}, ...more });
@@ -71,4 +73,15 @@ it("picks the strategy by what the upstream can do", () => {
   expect(by("auto", codex)).toBe("wrap");
   expect(by("append", codex)).toBe("wrap");
   expect(by("native", genericChat)).toBe("wrap");
+});
+
+it("names the client's path of a tool after a declaration that cannot be read", () => {
+  const declared = [...tools(40, { defer_loading: true }), 5, tool("own")];
+  const item = { type: "additional_tools", role: "developer", tools: declared };
+  const turn = turnWith([], { input: [item] });
+  const folded = foldTools(turn, genericChat, disclosureFor("wrap", "m"));
+  if (folded === undefined) throw new Error("it is not folded");
+  const question = askFolded(turn, folded, restoreLog(turn, folded), true);
+  const { verdicts } = amendPlan(planTools(question.turn, genericChat), question);
+  expect(verdicts.find(({ name }) => name === "own")?.path).toBe("input[0].tools[41]");
 });

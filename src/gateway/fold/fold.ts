@@ -1,4 +1,4 @@
-/** Decides which tools of a request stand behind a loader, and makes the fold of its list of tools. */
+/** Decides which tools of a request are offered through a loader, and makes the sections, names and paths for that. */
 
 import { type Catalog, catalogOf } from "../../agent/catalog.ts";
 import { type LoaderNames, loaderNames } from "../../agent/loader.ts";
@@ -11,10 +11,12 @@ import {
   declarationsOf,
   declaredBy,
   type Entry,
+  withPlaces,
   toolsetOf,
 } from "../../tools/plan/toolset.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
+import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Callable, FunctionTool, Tool, ToolChoice, ToolRef, Turn } from "../../turn/turn.ts";
 import { type Group, groupTools } from "./group.ts";
@@ -22,7 +24,7 @@ import type { FoldedList } from "./question.ts";
 import type { DisclosureSettings } from "./settings.ts";
 import { toolBytes } from "./tool-size.ts";
 
-/** A client's function that stands behind the loader. */
+/** A client's function that is offered through the loader. */
 export type FoldedTool = {
   /** The name in the catalogue. */
   readonly name: string;
@@ -34,7 +36,7 @@ export type FoldedTool = {
   readonly section: string;
 };
 
-/** A client's tools as one upstream is shown them: some by themselves, the others behind a loader. */
+/** A client's tools as one upstream receives them: some are declared, the others are in sections. */
 export type Folded = {
   readonly strategy: Exclude<Strategy, "eager" | "restart">;
   readonly catalog: Catalog;
@@ -43,30 +45,28 @@ export type Folded = {
   readonly tools: ReadonlyMap<string, FoldedTool>;
   /** By the client's names (`identityKey`). */
   readonly byIdentity: ReadonlyMap<string, FoldedTool>;
-  /** By other names that a model may write; null: several tools could be meant. */
+  /** By other names that a model may write; null: the name fits several tools. */
   readonly aliases: ReadonlyMap<string, FoldedTool | null>;
   /** Tools that the request declares and does not allow, by `identityKey`: neither listed nor callable. */
   readonly forbidden: ReadonlySet<string>;
-  /** The declarations that stay. */
+  /** The tools that stay declared. */
   readonly direct: readonly Tool[];
-  /** The client's path of each tool in `direct`, by its path there. */
+  /** The client's paths of the tools in `direct` (`clientPath`). */
   readonly paths: ReadonlyMap<string, string>;
-  /** Folded tools that are declared all the same, because the request forces them. */
+  /** Folded tools that are also declared, because the request forces them. */
   readonly forced: ReadonlySet<string>;
   readonly choice: ToolChoice | undefined;
-  /** Items of the conversation that held nothing but tools, which were taken out. */
-  readonly emptied: ReadonlySet<number>;
-  /** Results of searches whose tools were taken out. */
-  readonly searches: ReadonlySet<number>;
-  /** The verdicts on the tools that are not declared by themselves. */
+  /** Items of the conversation whose tools were taken out: results of searches, and items that declare tools. */
+  readonly stripped: ReadonlySet<number>;
+  /** The verdicts on the tools that are not declared. */
   readonly deferred: readonly ToolVerdict[];
   /** The most tools of a request. */
   readonly max: number;
   /** The longest description of a tool. */
   readonly maxDescription: number;
-  /** The bytes of all definitions. */
+  /** The bytes of all definitions, as if none were folded. */
   readonly eagerBytes: number;
-  /** The lists of tools that requests have been given, by the sections that were open. */
+  /** The lists of tools of earlier requests, by the open sections. */
   readonly lists: Map<string, FoldedList>;
 };
 
@@ -74,9 +74,9 @@ const supportOf = (profile: Profile): ToolSupport =>
   toolSupportOf(profile, ruleFor("tool_search", profile));
 
 /**
- * The strategy for an upstream. The gateway does not see how a conversation goes
- * on, so tools are only added to the list if no prompt is cached, and never if
- * tools are fixed when a thread starts.
+ * The strategy for an upstream. A longer list of tools invalidates a cached prompt, and the
+ * gateway cannot know the length of a conversation: it adds tools to the list only for
+ * upstreams without such a cache, and never if a thread keeps the tools of its start.
  */
 export function strategyFor({ mode }: DisclosureSettings, profile: Profile): Folded["strategy"] {
   const { capabilities: can, supportsDynamicTools } = supportOf(profile);
@@ -88,7 +88,7 @@ export function strategyFor({ mode }: DisclosureSettings, profile: Profile): Fol
 const isNever = ({ params }: Turn, { mode }: DisclosureSettings): boolean =>
   mode === "off" || mode === "eager" || (params.n ?? 1) > 1;
 
-/** True if a turn could be folded for one of the profiles. Every request is asked this. */
+/** True if `foldTools` may fold a turn for one of the profiles: a cheap check for every request. */
 export function mayFold(
   turn: Turn,
   profiles: readonly Profile[],
@@ -106,33 +106,31 @@ export function mayFold(
   return brings || toolBytes(turn.tools) > thresholds.bytes;
 }
 
-const countTools = memoizeByIdentity((tools: readonly Tool[]): number => {
+export const countTools = memoizeByIdentity((tools: readonly Tool[]): number => {
   let count = 0;
   for (const tool of tools) count += tool.type === "namespace" ? tool.tools.length : 1;
   return count;
 });
 
-/** True if the client has tools loaded by a search. */
+/** True if the request offers a tool search. */
 const isSearching = ({ tools }: Turn): boolean =>
   tools.some((tool) => tool.type === "builtin" && tool.kind.startsWith("tool_search"));
 
-/** The folds of each list of tools: agents send the same list for hours. */
-const known = memoizeByIdentity<object, WeakMap<Profile, Map<string, Folded | null>>>(
-  () => new WeakMap(),
+/** The folds of each list of tools for each profile: agents send the same list for hours. */
+const knownFolds = memoizeByIdentity((_tools: object) =>
+  memoizeByIdentity((_profile: Profile) => new Map<string, Folded | null>()),
 );
-/** The most choices and settings that are remembered with one list. */
+/** The most folds of one list for one profile, by choice and settings. */
 const MAX_KNOWN = 64;
 
-/** A request's tools as an upstream is to be shown them; undefined if they are shown as they are. */
+/** Folds a request's tools for an upstream; undefined if they are sent unfolded. */
 export function foldTools(
   turn: Turn,
   profile: Profile,
   settings: DisclosureSettings,
 ): Folded | undefined {
   if (isNever(turn, settings)) return undefined;
-  const byProfile = known(declarationsOf(turn));
-  let made = byProfile.get(profile);
-  if (made === undefined) byProfile.set(profile, (made = new Map()));
+  const made = knownFolds(declarationsOf(turn))(profile);
   const key = JSON.stringify([settings, turn.toolChoice, turn.dialect]);
   let found = made.get(key);
   if (found === undefined) {
@@ -148,18 +146,18 @@ function fold(turn: Turn, profile: Profile, settings: DisclosureSettings): Folde
     candidates = candidatesIn(turn, profile, true);
   if (!needsFolding(turn, profile, candidates, settings)) return undefined;
   const strategy = strategyFor(settings, profile);
-  const groups = chosen(candidates, profile, strategy);
+  const groups = foldedGroups(candidates, profile, strategy);
   if (groups.length === 0 && candidates.forbidden.length === 0) return undefined;
   return assemble(turn, profile, { ...candidates, groups, strategy });
 }
 
 type Candidate = Entry & { readonly tool: FunctionTool };
 
-/** The tools of a request, by what may become of them. */
+/** The tools of a request, sorted for folding. */
 export type Candidates = {
-  /** Functions that may stand behind a loader. */
+  /** Functions that may be folded. */
   readonly deferrable: readonly Candidate[];
-  /** Tools that stay, in the order of the request. */
+  /** Tools that stay declared, in the order of the request. */
   readonly fixed: readonly Entry[];
   /** Tools that `allowed_tools` leaves out. */
   readonly forbidden: readonly Entry[];
@@ -168,9 +166,9 @@ export type Candidates = {
 };
 
 /**
- * Sorts the tools of a request. If a tool is declared twice, the first counts. Only functions can
- * be called through another function. A search of the client's has chosen its tools, so they
- * stay unless `takesFound` is set.
+ * Sorts the tools of a request. The first declaration of a tool wins. Only functions can be
+ * called through another function. Tools that the client's own search found stay declared,
+ * unless `takesFound` is set.
  */
 export function candidatesIn(turn: Turn, profile: Profile, takesFound: boolean): Candidates {
   const deferrable: Candidate[] = [];
@@ -198,11 +196,11 @@ export function candidatesIn(turn: Turn, profile: Profile, takesFound: boolean):
 
 const isFunction = (entry: Entry): entry is Candidate => entry.tool.type === "function";
 
-/** True if the client asks for a tool to be loaded later, by the mark that all dialects share. */
+/** True if the client marks a tool, or its namespace, with `defer_loading`. */
 const isMarked = ({ tool, group }: Candidate): boolean =>
   tool.extra?.fields["defer_loading"] === true || group?.extra?.fields["defer_loading"] === true;
 
-/** Finds the tools that a choice means: by the exact name, else by a name that one tool alone has, else a namespace. */
+/** Finds the tools that a choice names: a whole namespace, the exact name, or a name that fits one tool alone. */
 function finderOf(entries: readonly Entry[]): (ref: ToolRef) => readonly Entry[] {
   const byName = new Map<string, Entry[]>();
   for (const entry of entries)
@@ -232,7 +230,7 @@ function needsFolding(
   const { max } = profile.tools;
   if (count + fixed.length > max && toolsetOf(turn, profile).offered.length > max) return true;
   const searches = isSearching(turn);
-  // A client that defers tools itself knows best what to load, if the upstream can load it.
+  // A client that defers tools itself has chosen which to load; the upstream loads them.
   if (mode === "fit" || (searches && supportOf(profile).capabilities.deferred)) return false;
   if (deferrable.length === 0) return false;
   return (
@@ -243,49 +241,47 @@ function needsFolding(
   );
 }
 
-/** Groups of so few tools are declared as they are: a line and a reading would cost as much. */
+/** Groups up to this size stay declared: a line in the catalogue and a reading would cost as much. */
 const FEW = 2;
-/** The most tools in such groups. */
+/** The most tools of all such groups together. */
 const MAX_FEW = 8;
 
-/** The groups that stand behind the loader. */
-function chosen(
+/** The groups that are folded. */
+function foldedGroups(
   { deferrable, fixed }: Candidates,
   { tools: { max } }: Profile,
   strategy: Folded["strategy"],
 ): readonly Group<Candidate>[] {
   const room = max - fixed.length - (strategy === "wrap" ? 2 : 1);
-  // If the client marks what may wait, the rest stays if there is room for it.
+  // If the client marks some tools with `defer_loading`, the others stay declared if they fit.
   const marked = deferrable.filter(isMarked);
   const isRest = marked.length > 0 && deferrable.length - marked.length <= room;
   const groups = groupTools(isRest ? marked : deferrable);
   const isFew = ({ members }: Group<Candidate>): boolean =>
     members.length <= FEW && !members.some(isMarked);
   const few = groups.filter(isFew).flatMap(({ members }) => members).length;
-  // A list that grows needs room.
+  // `append` adds the tools of opened sections to the list, which needs room.
   const spare = strategy === "append" ? Math.floor(room / 2) : room;
   return few <= Math.min(spare, MAX_FEW) ? groups.filter((group) => !isFew(group)) : groups;
 }
 
 type Parts = Candidates & {
-  /** The groups that stand behind the loader. */
   readonly groups: readonly Group<Candidate>[];
   readonly strategy: Folded["strategy"];
 };
 
-/** Makes the fold of a request: names, sections, the tools that stay, and the choice among them. */
 function assemble(turn: Turn, profile: Profile, parts: Parts): Folded {
   const { groups, strategy, deferrable, fixed, forbidden, forced: chosenTool } = parts;
   const all = [...fixed, ...deferrable, ...forbidden];
-  const behind = groups.flatMap(({ members }) => members);
-  const taken = new Set<Entry>([...behind, ...forbidden]);
+  const foldedEntries = groups.flatMap(({ members }) => members);
+  const taken = new Set<Entry>([...foldedEntries, ...forbidden]);
   const staying = all.filter((entry) => !taken.has(entry));
   const tools = nameTools(groups, new Set(staying.map(({ name }) => name)));
   const list = [...tools.values()];
   const names = loaderNames(new Set([...tools.keys(), ...all.map(({ name }) => String(name))]));
   const forced = list.filter(({ path }) => path === chosenTool?.path);
   return {
-    ...directTools(turn, taken, isSearching(turn) && behind.length > 0),
+    ...directTools(turn, taken, isSearching(turn) && foldedEntries.length > 0),
     strategy,
     catalog: catalogFor(groups, list, strategy),
     names,
@@ -307,59 +303,50 @@ function assemble(turn: Turn, profile: Profile, parts: Parts): Folded {
 }
 
 /**
- * The declarations that stay when some tools are taken out of a request, and
- * the client's paths of them. An item of the conversation that loses a tool is
- * no longer whole, so its other tools are declared with the rest.
+ * The tools that stay declared when some are taken out of a request, and the client's paths of
+ * them. If an item of the conversation loses a tool, its other tools are declared in the list.
  */
 function directTools(
   turn: Turn,
   taken: ReadonlySet<Entry>,
-  searches: boolean,
-): Pick<Folded, "direct" | "paths" | "emptied" | "searches"> {
+  dropsSearch: boolean,
+): Pick<Folded, "direct" | "paths" | "stripped"> {
   const gone = new Set<Callable>([...taken].map(({ tool }) => tool));
   const direct: Tool[] = [];
   const paths = new Map<string, string>();
   const keep = (tool: Tool, path: string): void => {
-    if (searches && isOwnSearch(tool)) return;
+    if (dropsSearch && isOwnSearch(tool)) return;
     const here = `tools[${direct.length}]`;
-    if (tool.type !== "namespace") {
-      if (gone.has(tool)) return;
-      paths.set(here, path);
-      direct.push(tool);
-      return;
-    }
-    const members = [...tool.tools.entries()].filter(([, member]) => !gone.has(member));
-    // A namespace that was empty before is reported as such.
-    if (members.length === 0 && tool.tools.length > 0) return;
+    const all = tool.type === "namespace" ? [...withPlaces(tool)] : [[tool, 0] as const];
+    const left = all.filter(([member]) => !gone.has(member));
+    // A namespace that the client sent empty stays, so that its decision is reported.
+    if (left.length === 0 && all.length > 0) return;
     paths.set(here, path);
-    for (const [at, [place]] of members.entries())
+    if (tool.type !== "namespace" || left.length === all.length) return void direct.push(tool);
+    for (const [at, [, place]] of left.entries())
       paths.set(`${here}.tools[${at}]`, `${path}.tools[${place}]`);
-    const isWhole = members.length === tool.tools.length;
-    const tools = members.map(([, member]) => member);
-    direct.push(isWhole ? tool : { ...tool, tools, unreadable: undefined });
+    direct.push({ ...tool, tools: left.map(([member]) => member), unreadable: undefined });
   };
   for (const [at, tool] of turn.tools.entries()) keep(tool, `tools[${at}]`);
 
-  const emptied = new Set<number>();
-  const found = new Set<number>();
-  for (const [at, [entry]] of Map.groupBy(taken, ({ item }) => item)) {
-    const item = at === undefined ? undefined : turn.items[at];
+  const stripped = new Set([...taken].flatMap(({ item }) => item ?? []));
+  for (const at of stripped) {
+    const item = turn.items[at];
     const declared = item === undefined ? undefined : declaredBy(item);
-    if (at === undefined || item === undefined || declared === undefined) continue;
-    (item.type === "result" ? found : emptied).add(at);
-    const first = entry?.path.replace(/\[\d+\](?:\.tools\[\d+\])?$/, "") ?? "";
-    for (const [index, tool] of declared.tools.entries()) keep(tool, `${first}[${index}]`);
+    if (declared === undefined) continue;
+    const path = `${itemPath(turn, at)}.tools`;
+    for (const [tool, index] of withPlaces(declared)) keep(tool, `${path}[${index}]`);
   }
-  return { direct, paths, emptied, searches: found };
+  return { direct, paths, stripped };
 }
 
-/** True for a provider's own search, which the loader takes the place of. */
+/** True for a provider's tool search, which the loader replaces. */
 const isOwnSearch = (tool: Tool): boolean =>
   tool.type === "builtin" &&
   tool.kind.startsWith("tool_search") &&
   tool.raw["execution"] !== "client";
 
-/** The catalogue's name of each tool: its own name if no other tool has it, else with its namespace in front. */
+/** The catalogue's name of each tool: its own name if that is unique, else with its namespace as a prefix. */
 function nameTools(
   groups: readonly Group<Candidate>[],
   staying: ReadonlySet<string>,
@@ -405,7 +392,7 @@ function catalogFor(
   );
 }
 
-/** The client's description of the namespace, and the names of the tools if no definitions follow. */
+/** The client's description of the namespace; with `append` also the names of the tools, whose definitions are in the list. */
 function bodyOf(
   members: readonly Candidate[],
   own: readonly FoldedTool[],
@@ -413,13 +400,13 @@ function bodyOf(
 ): string {
   const group = members[0]?.group;
   const isShared = members.every((one) => one.group === group);
-  const said = isShared ? (group?.description ?? "") : "";
-  if (strategy !== "append") return said;
+  const text = isShared ? (group?.description ?? "") : "";
+  if (strategy !== "append") return text;
   const listed = `These tools can be called now: ${own.map(({ name }) => name).join(", ")}.`;
-  return said === "" ? listed : `${said}\n\n${listed}`;
+  return text === "" ? listed : `${text}\n\n${listed}`;
 }
 
-/** Other names that models write: with the namespace or section in front, or without a server's prefix. */
+/** Other names that models write: with the namespace or section as a prefix, or without a server's prefix. */
 function aliasesOf(tools: readonly FoldedTool[]): Folded["aliases"] {
   const aliases = new Map<string, FoldedTool | null>();
   for (const tool of tools) {
@@ -436,7 +423,7 @@ function aliasesOf(tools: readonly FoldedTool[]): Folded["aliases"] {
   return aliases;
 }
 
-/** A forced tool is declared by itself; of a list of allowed tools the mode is left. */
+/** A forced folded tool keeps its choice under the catalogue's name. Of `allowed` only the mode is left: other tools are not shown. */
 function choiceFor(
   choice: ToolChoice | undefined,
   [forced]: readonly FoldedTool[],

@@ -3,30 +3,29 @@ type Named = { readonly name: string; readonly namespace?: string | undefined };
 
 /** Tools that are opened together. */
 export type Group<Tool> = {
-  /** What the model calls it: small letters, digits, `_` and `-`, 64 at most. */
+  /** The name for the model: at most 64 lowercase letters, digits, `_` and `-`. */
   readonly key: string;
   readonly title: string;
   readonly members: readonly Tool[];
 };
 
-/** A group larger than this is split: providers advise fewer than ten, and each opening costs all of it. */
+/** A group larger than this is split: providers advise fewer than ten tools, and an opening sends all of them. */
 const MOST = 8;
 
-/** Fewer tools that share a word are no group of their own. */
+/** The fewest tools with a common word that make a separate group. */
 const LEAST = 3;
 
 type Placed<Tool> = {
   readonly tool: Tool;
   readonly at: number;
-  /** The words of its name behind the prefix of its group. */
+  /** The words of its name after the prefix of its group. */
   readonly words: readonly string[];
 };
 type Bundle<Tool> = { readonly label: string | undefined; readonly members: Placed<Tool>[] };
 
 /**
- * Groups tools by namespace, by the prefix of an MCP server (`mcp__server__`, or
- * `server__`), else by the words that their names begin with. The same tools
- * always make the same groups, and no model is asked.
+ * Groups tools by namespace, by the prefix of an MCP server (`mcp__server__`, or `server__`),
+ * else by the words that their names begin with. The same tools always make the same groups.
  */
 export function groupTools<Tool extends Named>(tools: readonly Tool[]): readonly Group<Tool>[] {
   const origins = new Map<string, Bundle<Tool>>();
@@ -53,7 +52,7 @@ function originOf({ name, namespace }: Named): { label: string | undefined; rest
     : { label: bare(label), rest };
 }
 
-/** A server's name without what only marks it as one. */
+/** A server's name without `mcp__` and outer underscores. */
 const bare = (label: string): string =>
   label.replace(/^mcp__/, "").replaceAll(/^_+|_+$/g, "") || label;
 
@@ -65,7 +64,7 @@ const wordsOf = (name: string): readonly string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "");
 
-/** Parts a bundle that is too large, or that no origin holds together, by the next word of the names. */
+/** Splits a bundle that is too large, or has no common origin, by the next word of the names. */
 function split<Tool>({ label, members }: Bundle<Tool>, depth: number): Bundle<Tool>[] {
   if (label !== undefined && members.length <= MOST) return [{ label, members }];
   const byWord = Map.groupBy(members, ({ words }) => words[depth]);
@@ -81,7 +80,7 @@ function split<Tool>({ label, members }: Bundle<Tool>, depth: number): Bundle<To
 const joined = (label: string | undefined, word: string): string =>
   label === undefined ? word : `${label}_${word}`;
 
-/** What shares no further word, in parts of about the same size. */
+/** Tools without a further common word, in parts of about the same size. */
 function chunks<Tool>({ label = "other", members }: Bundle<Tool>): Bundle<Tool>[] {
   if (members.length === 0) return [];
   const count = Math.ceil(members.length / MOST);

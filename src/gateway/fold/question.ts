@@ -1,4 +1,4 @@
-/** Writes the request of one round: the conversation as the upstream has seen it, with its tools folded. */
+/** Writes the request of one round: the conversation with all hidden exchanges, and the folded list of tools. */
 
 import { readingText, readCatalog, stateOf } from "../../agent/catalog.ts";
 import { type Disclosure, lower, lowerItems } from "../../agent/lower.ts";
@@ -9,16 +9,17 @@ import type { ToolVerdict } from "../../tools/plan/declare.ts";
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { isByModel } from "../../turn/item.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import { type HiddenExchange, readSeal } from "../../turn/seal.ts";
 import type { Call, Item, Message, Result, Tool, Turn } from "../../turn/turn.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 import { openedIn } from "./call-id.ts";
-import type { Folded } from "./fold.ts";
+import { countTools, type Folded } from "./fold.ts";
 import { toolBytes } from "./tool-size.ts";
 
-/** An item of the conversation in the catalogue's words, and the sections that were opened with it. */
+/** An item of the conversation under the catalogue's names, and the sections that were opened with it. */
 export type LogEntry = {
   readonly added: Omit<ItemAdded, "type">;
   readonly opens: readonly string[];
@@ -27,17 +28,16 @@ export type LogEntry = {
   readonly place: number;
 };
 
-/** Sections and loaders: what a call or reading is written with. */
-type Words = Pick<Folded, "catalog" | "names">;
+/** Sections, and the names of the loaders. */
+type SectionNames = Pick<Folded, "catalog" | "names">;
 
-/** A section is put back so often at most: ids of 40 characters could else ask for a long one any number of times. */
+/** The most restored readings of one section: without a bound, many short call ids could repeat a long section. */
 const MAX_READINGS = 8;
 
 /**
- * The conversation as the upstream has seen it, made of what the client sends:
- * hidden exchanges are put back from seals and call ids, and sections whose
- * tools were called are open. An exchange that cannot be found again is left
- * out: the model can read the section once more.
+ * Restores the conversation that the upstream saw from the items of the client: seals and call
+ * ids bring back the hidden exchanges, and each called tool opens its section. An exchange whose
+ * sections are no longer in the catalogue is left out; the model can read other sections.
  */
 export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
   const log: LogEntry[] = [];
@@ -48,11 +48,11 @@ export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
     append(log, entries);
     readings += readingsIn(entries, folded);
   };
-  /** Puts readings before all that the model said in the answer that ends the log. */
+  /** Inserts readings before the text and reasoning of the answer at the end of the log. */
   const insertReadings = (opened: readonly string[], place: number): void => {
     let at = log.length;
-    while (at > 0 && isSaid(log[at - 1], place)) at--;
-    const said = log.splice(at);
+    while (at > 0 && isModelText(log[at - 1], place)) at--;
+    const texts = log.splice(at);
     const first = readings + 1;
     for (const [index, path] of opened.entries()) {
       const times = restored.get(path) ?? 0;
@@ -61,10 +61,10 @@ export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
       restored.set(path, times + 1);
       add(...entriesOf(exchange, folded, place));
     }
-    append(log, said);
+    append(log, texts);
   };
   for (const [at, item] of own.items.entries()) {
-    if (folded.emptied.has(at)) continue;
+    if (folded.stripped.has(at) && item.type !== "result") continue;
     const place = itemPlace(own, at);
     const hidden = item.type === "reasoning" ? readSeal(item.encrypted)?.hidden : undefined;
     if (hidden !== undefined) add(...entriesOf(hidden, folded, place));
@@ -72,11 +72,11 @@ export function restoreLog(own: Turn, folded: Folded): readonly LogEntry[] {
       const opened = openedIn(item.id, folded.catalog);
       if (opened.length > 0) insertReadings(opened, place);
       add(callEntry(item, folded, place));
-    } else if (folded.searches.has(at) && item.type === "result") {
+    } else if (folded.stripped.has(at) && item.type === "result") {
       calls ??= new Set(own.items.flatMap((one) => (one.type === "call" ? [one.id] : [])));
       log.push(entry(searchResult(item, calls), place));
     } else if (item.type === "result" && item.name !== undefined)
-      // Its call may have another name now.
+      // The call may have another name in the catalogue.
       log.push(entry({ ...item, name: undefined }, place));
     else log.push(entry(item, place));
   }
@@ -90,7 +90,7 @@ export const entry = (item: Item, place: number, by: OpenedBy = "history"): LogE
   place,
 });
 
-/** A client's past call under the catalogue's name. Its section is open, because the model knows the tool. */
+/** A client's past call under the catalogue's name. It opens the section, because the model knows the tool. */
 function callEntry(call: Call, folded: Folded, place: number): LogEntry {
   const known = call.kind === "function" ? folded.byIdentity.get(identityKey(call)) : undefined;
   if (known === undefined) return entry(call, place);
@@ -99,7 +99,7 @@ function callEntry(call: Call, folded: Folded, place: number): LogEntry {
   return { added: { item }, opens: [known.section], by: "history", place };
 }
 
-/** The result of a client's search as text: the tools that it found are in the catalogue. */
+/** The result of a client's search as a text: the tools that it found are in the catalogue. */
 function searchResult(result: Result, calls: ReadonlySet<string>): Result {
   const found = (result.declares?.tools ?? []).flatMap((tool) =>
     tool.type === "namespace" ? tool.tools.map(({ name }) => name) : [tool.name],
@@ -114,10 +114,10 @@ function searchResult(result: Result, calls: ReadonlySet<string>): Result {
   };
 }
 
-/** An exchange in two items; none if its sections are no longer in the catalogue. */
+/** The call and the result of an exchange; no items if its sections are no longer in the catalogue. */
 export function entriesOf(
   exchange: HiddenExchange,
-  { catalog, names }: Words,
+  { catalog, names }: SectionNames,
   place: number,
 ): readonly LogEntry[] {
   const { id, of, input, text } = exchange;
@@ -133,14 +133,14 @@ export function entriesOf(
   ];
 }
 
-const isSaid = (one: LogEntry | undefined, place: number): boolean =>
+const isModelText = (one: LogEntry | undefined, place: number): boolean =>
   one !== undefined &&
   one.place === place &&
   isByModel(one.added.item) &&
   one.added.item.type !== "call";
 
-/** The number of sections that were read so far. */
-export function readingsIn(log: readonly LogEntry[], { names }: Words): number {
+/** The number of calls that read a section. */
+export function readingsIn(log: readonly LogEntry[], { names }: SectionNames): number {
   let count = 0;
   for (const { added } of log)
     if (added.item.type === "call" && added.item.name === clientName(names.read)) count++;
@@ -148,13 +148,13 @@ export function readingsIn(log: readonly LogEntry[], { names }: Words): number {
 }
 
 /**
- * The reading of one section in the form that can be made again from its key
- * alone, byte for byte: for clients whose dialect has no place for a seal.
+ * A reading of one section that depends only on its path and number: a dialect without a place
+ * for seals restores it byte for byte from a call id.
  */
 export function readingOf(
   path: string,
   number: number,
-  { catalog, names }: Words,
+  { catalog, names }: SectionNames,
 ): HiddenExchange | undefined {
   const state = stateOf({ params: {}, session: new Session() }, new Map());
   const reading = readCatalog(catalog, path, state, names.read);
@@ -169,27 +169,26 @@ export function readingOf(
   };
 }
 
-/** The tools of a request while the same sections are open: made once, so that their plan is found again. */
+/** The tools of requests with the same open sections: one object, so that the plan for it is remembered. */
 export type FoldedList = {
   readonly tools: readonly Tool[];
-  /** Folded tools that are declared by themselves. */
+  /** Folded tools that are declared in `tools`. */
   readonly declared: ReadonlySet<string>;
   /** The list of sections, if the loader's description has no room for it. */
   readonly catalogue: Message | undefined;
-  /** The client's path of each declared tool, by its path in `tools`. */
+  /** The client's paths of the declared tools (`clientPath`). */
   readonly paths: ReadonlyMap<string, string>;
   readonly bytes: number;
-  /** The verdicts of plans in the words of the client's request. */
-  readonly verdicts: WeakMap<readonly ToolVerdict[], readonly ToolVerdict[]>;
+  /** Rewrites the verdicts of a plan for the paths and names of the client. */
+  readonly amendVerdicts: (planned: readonly ToolVerdict[]) => readonly ToolVerdict[];
 };
 
 /** The request of one round. */
 export type FoldedQuestion = {
   readonly turn: Turn;
   readonly list: FoldedList;
-  readonly disclosure: Disclosure;
-  /** The open sections. Calls of the answer open more. */
-  readonly session: Session;
+  /** Calls of the answer open more sections in its session. */
+  readonly disclosure: Disclosure & { readonly scope: { readonly session: Session } };
   /** Definitions, catalogue and opened sections, in bytes. */
   readonly sentBytes: number;
 };
@@ -225,7 +224,7 @@ export function askFolded(
         : [own.items.length === 0 ? 0 : itemPlace(own, 0), ...places],
     repairs: [...(own.repairs ?? []), foldingDecision(folded)],
   };
-  return { turn, list, disclosure, session, sentBytes: list.bytes + openedBytes(log, items) };
+  return { turn, list, disclosure, sentBytes: list.bytes + openedBytes(log, items) };
 }
 
 const THREAD_START = {
@@ -244,49 +243,30 @@ export const openedSection = (path: string, by: OpenedBy): VisibilitySet => ({
   timestamp: 0,
 });
 
-/** The open sections as events. A list that grows holds only so many tools: those that were opened last. */
+/** The open sections as events. If their tools join the list, only the last ones that fit in the upstream's maximum stay open. */
 function openingsIn(
   log: readonly LogEntry[],
-  folded: Folded,
+  { catalog, strategy, direct, max, forced }: Folded,
   loads: boolean,
 ): readonly VisibilitySet[] {
-  const { strategy } = folded;
-  const isGrowing = strategy === "append" || (strategy === "native" && !loads);
-  const events = log.flatMap(({ opens, by }) => opens.map((path) => openedSection(path, by)));
-  if (!isGrowing) return events;
-  const opened = events.map(({ path }) => path);
-  const open = openWithin(folded, opened, loads);
-  const others = [...open].filter((path) => !opened.includes(path));
-  return [
-    ...events.filter(({ path }) => open.has(path)),
-    ...others.map((path) => openedSection(path, "choice")),
-  ];
-}
-
-/** The sections that were opened last, as many as the upstream takes tools. */
-function openWithin(
-  { catalog, direct, max, forced }: Folded,
-  opened: readonly string[],
-  loads: boolean,
-): ReadonlySet<string> {
-  const declared = direct.reduce(
-    (sum, tool) => sum + (tool.type === "namespace" ? tool.tools.length : 1),
-    0,
-  );
-  let room = max - declared - (loads ? 1 : 0) - forced.size;
-  // A model that may load no more and has no tool to call gets as many as there is room for.
+  const opened = log.flatMap(({ opens, by }) => opens.map((path) => openedSection(path, by)));
+  if (strategy === "wrap" || (strategy === "native" && loads)) return opened;
+  const declared = countTools(direct);
+  // A model that can neither load nor call a tool receives the first sections that fit.
   const isBare = !loads && opened.length === 0 && declared === 0;
+  const events = isBare ? catalog.nodes.map(({ path }) => openedSection(path, "choice")) : opened;
+  let room = max - declared - (loads ? 1 : 0) - forced.size;
   const kept = new Set<string>();
-  for (const path of isBare ? catalog.nodes.map((node) => node.path) : opened.toReversed()) {
+  for (const { path } of isBare ? events : events.toReversed()) {
     const count = catalog.byPath.get(path)?.section.tools?.length ?? 0;
     if (kept.has(path) || count > room) continue;
     kept.add(path);
     room -= count;
   }
-  return kept;
+  return events.filter(({ path }) => kept.has(path));
 }
 
-/** The most lists of tools that are remembered with one fold. */
+/** The most remembered lists of one fold. */
 const MAX_LISTS = 64;
 
 function listFor(
@@ -309,7 +289,7 @@ function listFor(
 function makeList(folded: Folded, disclosure: Disclosure, isStrict: boolean): FoldedList {
   const { names, direct, tools: known } = folded;
   const lowered = lower(disclosure);
-  // A loader among strict functions says that it is not strict: any arguments may go through it.
+  // If functions are strict by default, the loaders are declared as not strict: they take any arguments.
   const loaders = lowered.tools.map((tool) => {
     const isLoader = tool.name === names.read || tool.name === names.call;
     return isStrict && isLoader && tool.type === "function" ? { ...tool, strict: false } : tool;
@@ -326,10 +306,13 @@ function makeList(folded: Folded, disclosure: Disclosure, isStrict: boolean): Fo
       ? undefined
       : { type: "message", role: "system", parts: [{ type: "text", text }] };
   const bytes = toolBytes(tools) + (text === undefined ? 0 : utf8Length(text));
-  return { tools, declared: lowered.declared, catalogue, paths, bytes, verdicts: new WeakMap() };
+  const amendVerdicts = memoizeByIdentity((planned: readonly ToolVerdict[]) =>
+    clientVerdicts(planned, folded, paths),
+  );
+  return { tools, declared: lowered.declared, catalogue, paths, bytes, amendVerdicts };
 }
 
-/** The places of the items in the client's own list. A reading that brings tools is sent as two items. */
+/** The place of each item in the client's own list. A reading that loads tools natively is sent as two items. */
 function placesOf(
   log: readonly LogEntry[],
   items: readonly Item[],
@@ -373,42 +356,41 @@ function foldingDecision({ tools, catalog, names, strategy }: Folded): Decision 
 }
 
 /**
- * The plan of a folded request in the words of the request as the client sent
- * it: tools that stay are found at their own paths, folded tools are deferred,
- * and the loaders, which no client declared, are not listed.
+ * Rewrites the plan of a folded request for the client's own request: declared tools have the
+ * client's paths, folded tools are deferred, and the loaders are not listed.
  */
-export function amendPlan(plan: Plan, folded: Folded, { list }: FoldedQuestion): Plan {
-  const { paths } = list;
-  let verdicts = list.verdicts.get(plan.verdicts);
-  if (verdicts === undefined) {
-    verdicts = amendVerdicts(plan.verdicts, folded, paths);
-    list.verdicts.set(plan.verdicts, verdicts);
-  }
+export function amendPlan(plan: Plan, { list: { paths, amendVerdicts } }: FoldedQuestion): Plan {
   const decisions = plan.decisions.flatMap((decision): Decision[] => {
-    const path = placeOf(decision.path, paths);
+    const path = clientPath(decision.path, paths);
     return path === undefined ? [] : [path === decision.path ? decision : { ...decision, path }];
   });
-  return { ...plan, verdicts, decisions };
+  return { ...plan, verdicts: amendVerdicts(plan.verdicts), decisions };
 }
 
-function amendVerdicts(
+function clientVerdicts(
   planned: readonly ToolVerdict[],
   { tools, deferred }: Folded,
   paths: ReadonlyMap<string, string>,
 ): readonly ToolVerdict[] {
   const own = new Map([...tools.values()].map((tool) => [tool.path, tool.client]));
   const verdicts = planned.flatMap((verdict) => {
-    const path = placeOf(verdict.path, paths);
+    const path = clientPath(verdict.path, paths);
     return path === undefined ? [] : [{ ...verdict, ...own.get(path), path }];
   });
   const offered = new Set(verdicts.map(({ path }) => path));
   return [...verdicts, ...deferred.filter(({ path }) => !offered.has(path))];
 }
 
-/** The client's path of a path in the request; undefined for a tool that the client did not declare. */
-function placeOf(path: string, paths: ReadonlyMap<string, string>): string | undefined {
-  const [, own, rest = ""] = /^(tools\[\d+\](?:\.tools\[\d+\])?)(.*)$/s.exec(path) ?? [];
-  if (own === undefined) return path;
-  const known = paths.get(own);
-  return known === undefined ? undefined : known + rest;
+/**
+ * The client's path of a path in the folded request; undefined for a tool that the client did not
+ * declare. `paths` names members of a namespace only if some of its members were taken out.
+ */
+function clientPath(path: string, paths: ReadonlyMap<string, string>): string | undefined {
+  const [, tool, member = "", rest = ""] =
+    /^(tools\[\d+\])(\.tools\[\d+\])?(.*)$/s.exec(path) ?? [];
+  if (tool === undefined) return path;
+  const known = paths.get(tool + member);
+  if (known !== undefined) return known + rest;
+  const parent = paths.get(tool);
+  return parent === undefined ? undefined : parent + member + rest;
 }

@@ -4,9 +4,8 @@ import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
 
 /**
- * `fit`: tools are folded only where the upstream takes fewer than there are.
- * `auto`: also where they are many. `off` and `eager`: never. The others name the
- * strategy by which they are folded wherever there is anything to fold.
+ * `fit` folds tools only if the upstream takes fewer than the request has. `auto` also folds
+ * long lists. `off` and `eager` never fold. The other modes always fold, with the named strategy.
  */
 const disclosureModes = ["fit", "auto", "off", "eager", "native", "wrap", "append"] as const;
 export type DisclosureMode = (typeof disclosureModes)[number];
@@ -16,24 +15,24 @@ const mode = z.enum(disclosureModes);
 const limit = z.int().nonnegative();
 
 const full = z.strictObject({
-  mode: mode.default("fit").describe("The strategy, as the short form sets it."),
+  mode: mode.default("fit").describe("The strategy, as in the short form."),
   models: z
     .record(z.string(), mode)
     .default({})
-    .describe("By the name that clients ask for: another strategy."),
+    .describe("Other strategies, by the model name of the request."),
   tools: limit.default(24).describe("`auto` folds longer lists of functions."),
   bytes: limit.default(32_000).describe("`auto` folds larger lists of definitions."),
   rounds: limit.max(64).default(8).describe("The most hidden rounds of a request."),
 });
 
-/** A mode alone, or a mode with the limits it works by. */
+/** A mode, or a group of a mode and its limits. */
 export const disclosureSchema = z.union([mode, full], {
   error: `must be one of ${disclosureModes.join(", ")}, or a group with \`mode\`, \`models\`, \`tools\`, \`bytes\` and \`rounds\``,
 });
 
 const usual = full.parse({});
 
-/** What one request is folded by. */
+/** The folding settings of one request. */
 export type DisclosureSettings = {
   readonly mode: DisclosureMode;
   /** `auto` folds more functions than `tools`, or more `bytes` of definitions. */
@@ -45,7 +44,7 @@ export type DisclosureConfig = z.output<typeof disclosureSchema>;
 
 export const DISCLOSURE_HEADER = "x-patchbay-disclosure";
 
-/** The settings of one request: its header counts first, then the model's name, then the configuration. */
+/** The settings of one request. The header of the request wins over the setting for its model, and that over `mode`. */
 export function disclosureFor(
   config: DisclosureConfig,
   model: string,

@@ -34,33 +34,33 @@ import type { DisclosureSettings } from "./settings.ts";
 
 type Event = TurnEvent<ClientName>;
 
-/** A call that is held back until it is whole. */
-type Held = { readonly start: CallStart<ClientName>; readonly answer: Answering; input: string };
-type Answering = (call: Call) => Outcome;
+/** A call that is withheld until it is complete. */
+type HeldCall = { readonly start: CallStart<ClientName>; readonly settle: Settle; input: string };
+type Settle = (call: Call) => Outcome;
 
-/** The result of a whole call. */
+/** The result of a complete call. */
 type Outcome =
-  /** The gateway answers it. `isMiss`: it asked for something that does not exist, or wrongly. */
+  /** The gateway answers it. `isMiss`: the key, the name or the arguments were wrong. */
   | { readonly exchange: HiddenExchange; readonly isMiss: boolean }
-  /** The client runs it: a folded tool, or in the last round a tool that does not exist. */
+  /** The client runs it: a folded tool, or in the last round any name. */
   | { readonly client: FoldedTool["client"]; readonly input: string };
 
-/** The request of one round, and its answer as far as it has come. */
+/** The request of one round, and its answer so far. */
 class Round {
   readonly folded: Folded;
   readonly question: FoldedQuestion;
-  /** True if no other round may follow: a wrong call is no longer corrected. */
+  /** True if no other round may follow: the gateway no longer corrects wrong calls. */
   readonly isLast: boolean;
-  readonly said = new AnswerFold<ClientName>();
-  readonly held = new Map<number, Held>();
-  /** Calls that the client sees while they come. */
+  readonly answer = new AnswerFold<ClientName>();
+  readonly held = new Map<number, HeldCall>();
+  /** Unfinished calls that the client receives as they stream. */
   readonly open = new Set<number>();
   /** Events that wait for the end of those calls. */
   waiting: Event[] = [];
-  /** The exchanges that the client does not see, by the id of the call. */
+  /** The exchanges that the client does not receive, by the id of the call. */
   readonly hidden = new Map<string, HiddenExchange>();
   /** The number of calls that the client receives. */
-  given = 0;
+  clientCalls = 0;
   isCut = false;
 
   constructor(folded: Folded, question: FoldedQuestion, isLast: boolean) {
@@ -71,22 +71,22 @@ class Round {
 
   /** True if all calls of the answer were answered by the gateway. */
   get isHidden(): boolean {
-    return this.hidden.size > 0 && this.given === 0 && !this.isCut;
+    return this.hidden.size > 0 && this.clientCalls === 0 && !this.isCut;
   }
 }
 
 /**
- * Folds the tools of one turn and answers calls about folded tools, in rounds that the client
- * does not see. If an upstream of the chain takes the tools as they are, the stage changes nothing.
+ * Folds the tools of one turn and answers the calls of the loaders, in rounds that the client
+ * does not see. For an upstream whose tools are not folded, the stage changes nothing.
  */
 export class DisclosureStage implements TurnStage {
   readonly figures: Writable<DisclosureFigures> = { ...noDisclosure };
   /** True if the client's dialect has a place for seals. */
   readonly #seals: boolean;
   readonly #settings: DisclosureSettings;
-  /** The items of the hidden rounds so far, and the calls that were answered in them. */
-  readonly #said: (Item | HiddenExchange)[] = [];
-  /** Openings that no call id carries yet. */
+  /** The items of the hidden rounds so far; an answered call is replaced by its exchange. */
+  readonly #hiddenItems: (Item | HiddenExchange)[] = [];
+  /** Opened sections that no call id carries yet. */
   #uncarried: string[] = [];
   #readings = 0;
   #round: Round | undefined;
@@ -103,10 +103,10 @@ export class DisclosureStage implements TurnStage {
     const { figures } = this;
     const isLast = figures.hiddenRounds >= this.#settings.rounds;
     const place = own.items.length === 0 ? 0 : itemPlace(own, own.items.length - 1);
-    const said = this.#said.flatMap((one) =>
+    const hidden = this.#hiddenItems.flatMap((one) =>
       "of" in one ? entriesOf(one, folded, place) : [entry(one, place, "model")],
     );
-    const log = [...restoreLog(own, folded), ...said];
+    const log = [...restoreLog(own, folded), ...hidden];
     this.#readings = readingsIn(log, folded);
     const question = askFolded(own, folded, log, !isLast);
     figures.strategy = folded.strategy;
@@ -119,15 +119,13 @@ export class DisclosureStage implements TurnStage {
   }
 
   amend(plan: Plan): Plan {
-    return this.#round === undefined
-      ? plan
-      : amendPlan(plan, this.#round.folded, this.#round.question);
+    return this.#round === undefined ? plan : amendPlan(plan, this.#round.question);
   }
 
   each(event: Event, emit: Emit<Event>): void {
     const round = this.#round;
     if (round === undefined) return emit(event);
-    round.said.each(event);
+    round.answer.each(event);
     switch (event.type) {
       case "call-start":
         return this.#start(round, event, emit);
@@ -139,7 +137,7 @@ export class DisclosureStage implements TurnStage {
       }
       case "call-end": {
         const held = round.held.get(event.call);
-        // A call that was cut off is neither answered nor passed on.
+        // A truncated call is neither answered nor forwarded.
         if (held !== undefined) return event.complete ? this.#settle(round, held, emit) : undefined;
         emit(event);
         round.open.delete(event.call);
@@ -161,9 +159,9 @@ export class DisclosureStage implements TurnStage {
   continues(): boolean {
     const round = this.#round;
     if (round === undefined || !round.isHidden || round.isLast) return false;
-    for (const item of round.said.items(0)) {
+    for (const item of round.answer.items(0)) {
       const one = item.type === "call" ? round.hidden.get(item.id) : item;
-      if (one !== undefined) this.#said.push(one);
+      if (one !== undefined) this.#hiddenItems.push(one);
     }
     this.figures.hiddenRounds++;
     return true;
@@ -171,12 +169,12 @@ export class DisclosureStage implements TurnStage {
 
   #start(round: Round, event: CallStart<ClientName>, emit: Emit<Event>): void {
     const tool = event.kind === "function" ? declaredTool(round, event.name) : undefined;
-    const answer = answering(round, event, tool);
-    if (answer !== undefined) {
-      round.held.set(event.call, { start: event, answer, input: "" });
+    const settle = settlementOf(round, event, tool);
+    if (settle !== undefined) {
+      round.held.set(event.call, { start: event, settle, input: "" });
       return;
     }
-    round.given++;
+    round.clientCalls++;
     round.open.add(event.call);
     const id = this.#idFor(round, event.id);
     const { namespace: _, ...rest } = event;
@@ -184,9 +182,9 @@ export class DisclosureStage implements TurnStage {
     else emit(id === event.id ? event : { ...event, id });
   }
 
-  #settle(round: Round, { start, answer, input }: Held, emit: Emit<Event>): void {
+  #settle(round: Round, { start, settle, input }: HeldCall, emit: Emit<Event>): void {
     const { choice, call, type: _, ...rest } = start;
-    const outcome = answer({ ...rest, type: "call", input });
+    const outcome = settle({ ...rest, type: "call", input });
     if ("exchange" in outcome) {
       const hidden = this.#answered(round, outcome);
       round.hidden.set(start.id, hidden);
@@ -196,7 +194,7 @@ export class DisclosureStage implements TurnStage {
         { type: "reasoning-end", choice, encrypted: writeSeal({ from: "", hidden }) },
       );
     } else {
-      round.given++;
+      round.clientCalls++;
       const { namespace: __, itemId: ___, ...bare } = start;
       const id = this.#idFor(round, start.id);
       round.waiting.push(
@@ -208,7 +206,7 @@ export class DisclosureStage implements TurnStage {
     release(round, emit);
   }
 
-  /** Counts an exchange. Returns it in the form in which the next request has it. */
+  /** Counts an exchange. Returns it in the form that the next request can restore. */
   #answered({ folded }: Round, { exchange, isMiss }: Extract<Outcome, { isMiss: boolean }>) {
     const { figures } = this;
     const { opens, loaded } = exchange;
@@ -219,11 +217,11 @@ export class DisclosureStage implements TurnStage {
       figures.injected += loaded.length;
     }
     if (this.#seals) return exchange;
-    // A client without a place for seals gives back call ids alone: the rest must follow from them.
+    // A client without a place for seals returns only call ids: the reading must follow from them.
     append(this.#uncarried, opens);
     const [path] = opens;
-    const again = path === undefined ? undefined : readingOf(path, ++this.#readings, folded);
-    return again ?? exchange;
+    const restorable = path === undefined ? undefined : readingOf(path, ++this.#readings, folded);
+    return restorable ?? exchange;
   }
 
   /** The id that the client receives for a call. */
@@ -235,7 +233,7 @@ export class DisclosureStage implements TurnStage {
   }
 }
 
-/** Emits what waits. Blocks do not begin within a call that is still coming. */
+/** Emits the waiting events, unless a call is unfinished: no block may begin within a call. */
 function release(round: Round, emit: Emit<Event>): void {
   if (round.open.size > 0) return;
   const ready = round.waiting;
@@ -243,18 +241,18 @@ function release(round: Round, emit: Emit<Event>): void {
   for (const event of ready) emit(event);
 }
 
-/** Ends the answer. If the model asks for another round in the last one, its answer is incomplete. */
+/** Ends the answer. If the model calls a loader in the last round, the answer is incomplete, or fails without any text. */
 function endAnswer(round: Round, event: TurnEnd, emit: Emit<Event>): void {
   round.isCut = isCut(event.stop);
   if (round.isHidden && round.isLast) {
-    const hasSpoken = round.said.items(0).some(({ type }) => type === "message");
-    if (!hasSpoken) return emit({ type: "turn-fail", fault: roundsUsedUp() });
+    const hasText = round.answer.items(0).some(({ type }) => type === "message");
+    if (!hasText) return emit({ type: "turn-fail", fault: roundsUsedUp() });
     return emit({ ...event, stop: "length" });
   }
-  emit(event.stop === "calls" && round.given === 0 ? { ...event, stop: "end" } : event);
+  emit(event.stop === "calls" && round.clientCalls === 0 ? { ...event, stop: "end" } : event);
 }
 
-/** The folded tool with a name, if the round declares it: its calls are passed on as they come. */
+/** The folded tool with a name, if the round declares it: its calls are forwarded as they stream. */
 function declaredTool({ folded, question }: Round, name: string): FoldedTool | undefined {
   const isLoaded = folded.strategy === "native" || question.list.declared.has(name);
   return isLoaded ? folded.tools.get(name) : undefined;
@@ -264,12 +262,12 @@ function declaredTool({ folded, question }: Round, name: string): FoldedTool | u
 const namedTool = ({ tools, aliases }: Folded, name: string): FoldedTool | undefined =>
   tools.get(name) ?? aliases.get(name) ?? undefined;
 
-/** The function that answers a whole call; undefined if the client sees the call while it comes. */
-function answering(
+/** The function that settles a complete call; undefined if the call is forwarded as it streams. */
+function settlementOf(
   round: Round,
   event: CallStart<ClientName>,
   declared: FoldedTool | undefined,
-): Answering | undefined {
+): Settle | undefined {
   const { names, strategy, forbidden, direct } = round.folded;
   const { kind, name, namespace } = event;
   const isFunction = kind === "function";
@@ -302,7 +300,7 @@ function readIn(round: Round, call: Call): Outcome {
     return miss(call, "read", `\`${names.read}\` takes {"key": the key of a section}.`);
   const reading = readCatalog(catalog, key, currentState(question.disclosure), names.read);
   if (reading.type === "unknown") {
-    // The key may be a tool: the answer names the section that has it.
+    // The key may be the name of a tool: the answer names its section.
     const tool = namedTool(folded, key.trim());
     const hint = tool && `\`${tool.name}\` is a tool of the section "${tool.section}". Read that.`;
     return miss(call, "read", hint ?? reading.message);
@@ -315,7 +313,7 @@ function readIn(round: Round, call: Call): Outcome {
   return { exchange: { id, of: "read", input, text, opens, loaded }, isMiss: false };
 }
 
-/** Answers a call of the tool through which others are called. */
+/** Settles a call of the tool that calls other tools by name. */
 function unwrapIn(round: Round, call: Call): Outcome {
   const inner = unwrapCall(call.input, round.folded.names);
   if (!inner.ok) return miss(call, "call", inner.message);
@@ -333,7 +331,7 @@ type Checking = {
   readonly of: HiddenExchange["of"];
 };
 
-/** Checks the arguments of a call. In the last round the client does that itself. */
+/** Checks the arguments of a call. In the last round the client checks them. */
 function checked(round: Round, { call, tool, input, of }: Checking): Outcome {
   const defined = round.isLast ? undefined : round.folded.catalog.tools.get(tool.name);
   const problem = defined && violationOf(defined, input);
@@ -352,10 +350,10 @@ const unknownIn = ({ folded }: Round, name: string): string =>
   unknownTool(name, [...folded.tools.keys()]);
 
 const openSections = ({ question }: Round, paths: readonly string[], by: OpenedBy): void =>
-  question.session.dispatch(...paths.map((path) => openedSection(path, by)));
+  question.disclosure.scope.session.dispatch(...paths.map((path) => openedSection(path, by)));
 
 const roundsUsedUp = (): Fault =>
   new Fault(
     "disclosure.rounds",
-    "The model asked about folded tools as often as it may, and gave no answer. Raise `tools.disclosure.rounds`, or declare fewer tools.",
+    "The model used up the rounds in which it may ask about folded tools, and gave no answer. Raise `tools.disclosure.rounds`, or declare fewer tools.",
   );

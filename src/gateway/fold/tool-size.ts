@@ -6,17 +6,17 @@ import { foldTools, strategyFor } from "./fold.ts";
 import { askFolded, restoreLog } from "./question.ts";
 import type { DisclosureSettings } from "./settings.ts";
 
-/** The size of a request's tools, each declared and folded. */
+/** The size of a request's tools, unfolded and folded. */
 export type ToolSize = {
-  /** The strategy for this upstream; null: the tools are sent as they are. */
+  /** The strategy for this upstream; null: the tools are sent unfolded. */
   readonly strategy: string | null;
-  /** The sections that the tools are folded into, or would be. */
+  /** The number of sections, also if folding is not applied. */
   readonly sections: number;
   readonly bytes: { readonly eager: number; readonly folded: number };
   readonly tokens: { readonly eager: number; readonly folded: number };
 };
 
-/** Measures the tools of a request for an upstream. Tools that are not folded are measured as they would be. */
+/** Measures the tools of a request for an upstream. The folded size is also measured if folding is not applied. */
 export function toolSizeOf(
   turn: Turn,
   profile: Profile,
@@ -42,7 +42,7 @@ export function toolSizeOf(
 /** Tokenizers differ; four bytes a token is usual for JSON. */
 const tokensIn = (bytes: number): number => Math.ceil(bytes / 4);
 
-/** The bytes of declarations as they are sent, without the fields of one dialect. */
+/** The bytes of declarations without the fields that only one dialect has. */
 export function toolBytes(tools: readonly Tool[]): number {
   let sum = 0;
   for (const tool of tools) sum += bytesOf(tool);

@@ -63,7 +63,7 @@ export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" |
     if (tool.type !== "namespace") return void entries.push(entryOf(tool, path, item));
     if (tool.tools.length === 0) emptyNamespaces.push({ path, name: tool.name });
     for (const at of tool.unreadable ?? []) unreadable.push({ path: `${path}.tools[${at}]`, item });
-    for (const [member, at] of placed(tool))
+    for (const [member, at] of withPlaces(tool))
       entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
   };
   for (const [at, tool] of turn.tools.entries()) add(tool, `tools[${at}]`);
@@ -71,14 +71,14 @@ export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" |
     const declared = declaredBy(carrier);
     if (declared === undefined) continue;
     const path = `${itemPath(turn, item)}.tools`;
-    for (const [tool, at] of placed(declared)) add(tool, `${path}[${at}]`, item);
+    for (const [tool, at] of withPlaces(declared)) add(tool, `${path}[${at}]`, item);
     for (const at of declared.unreadable ?? []) unreadable.push({ path: `${path}[${at}]`, item });
   }
   return { entries, emptyNamespaces, unreadable };
 }
 
 /** Tools with their places in the client's list, which also counts the unreadable ones. */
-function placed<Member>({
+export function withPlaces<Member>({
   tools,
   unreadable = [],
 }: ToolDeclarations<Member>): readonly (readonly [Member, number])[] {
