@@ -87,7 +87,7 @@ export type UpstreamDialect = {
   path(request: RequestLine): string;
   /** The headers that carry a key; names in lower case. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
-  writeRequest(turn: Turn<UpstreamName>, to: Target): Written;
+  writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest;
   readEvents(context: ReadContext): EventReader;
   /** Asks for the number of a request's tokens, for upstreams whose profile has such a route. */
   readonly tokenCount?: UpstreamTokenCount | undefined;
@@ -290,7 +290,7 @@ export type Target = {
 };
 
 /** A request body as JSON text, and the parts of the turn that it has no form for. */
-export type Written = {
+export type WrittenRequest = {
   readonly text: string;
   readonly decisions: readonly Decision[];
   /** Further headers of the request; names in lower case. */

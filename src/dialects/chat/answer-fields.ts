@@ -122,7 +122,7 @@ export const readLink = (url: string): Fields => ({
 });
 
 /** Chat has citations of web pages only, and its readers need every field. */
-export function writeAnnotation(annotation: unknown): Fields | undefined {
+export function writeChatAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
   const url = filledText(fields?.url);
   if (fields?.type !== "url_citation" || url === undefined) return undefined;

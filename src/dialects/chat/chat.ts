@@ -2,7 +2,7 @@ import { isFields, jsonOf } from "../../json/json.ts";
 import { bearer, rateLimitHeaders } from "../shared/headers.ts";
 import { sseDone } from "../../stream/sse.ts";
 import type { CompletionForm, Dialect } from "../dialect.ts";
-import { errorText } from "../errors/fault-body.ts";
+import { faultBodyText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { chatDoor, chatRoute, chatTraits } from "./traits.ts";
@@ -41,7 +41,7 @@ export const chat = {
     writeEvents,
     endMarker: sseDone,
     writeAnswer,
-    writeError: errorText,
+    writeError: faultBodyText,
     rateLimitHeaders,
     history,
   },

@@ -21,7 +21,7 @@ import {
   type Repair,
 } from "../shared/shape.ts";
 import { detailsText, readAnnotation } from "./answer-fields.ts";
-import { declaresFunctions, extraOf, readFormat } from "./request-fields.ts";
+import { declaresFunctions, chatExtra, readFormat } from "./request-fields.ts";
 import { readToolChoice, readTools } from "./tools.ts";
 import { chatTraits } from "./traits.ts";
 
@@ -132,7 +132,7 @@ function readMessages(
       case "developer":
       case "user": {
         const parts = readContent(content, `${path}.content`, repair);
-        items.push({ type: "message", role, parts, ...named, ...extraOf(message, messageKeys) });
+        items.push({ type: "message", role, parts, ...named, ...chatExtra(message, messageKeys) });
         break;
       }
       case "assistant":
@@ -150,7 +150,7 @@ function readMessages(
           throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
         const kind = calls.get(id)?.kind ?? "function";
         const parts = readResult(content, path, repair);
-        const extra = extraOf(message, resultKeys);
+        const extra = chatExtra(message, resultKeys);
         items.push({ type: "result", call: id, kind, ...named, parts, ...extra });
         break;
       }
@@ -159,7 +159,7 @@ function readMessages(
         // The old form has no ids: it answers the last call of that name.
         const id = idsByName.get(filledText(message.name) ?? "") ?? legacyId(at);
         const parts = readResult(content, path, repair);
-        const extra = extraOf(message, messageKeys);
+        const extra = chatExtra(message, messageKeys);
         items.push({ type: "result", call: id, kind: "function", parts, ...extra });
         break;
       }
@@ -211,7 +211,10 @@ function readAssistant(message: Fields, place: Place): Item[] {
     calls.push(readOldCall(oldCall, `${path}.function_call`, at));
   }
   const parts = readText(message, refusal, place, calls.length > 0);
-  const { extra } = extraOf(message, typeof reasoning === "string" ? reasoningKeys : assistantKeys);
+  const { extra } = chatExtra(
+    message,
+    typeof reasoning === "string" ? reasoningKeys : assistantKeys,
+  );
   if (parts.length > 0 || calls.length === 0 || extra !== undefined) {
     const name = typeof message.name === "string" ? message.name : undefined;
     items.push({ type: "message", role: "assistant", parts, ...given({ name, extra }) });
@@ -304,7 +307,7 @@ function readCall(value: unknown, path: string): Call {
     name: clientName(filledTextAt(called.name, `${where}.name`)),
     input: optionalTextAt(called[field], `${where}.${field}`) ?? "",
     ...given({ namespace: filledText(called.namespace) }),
-    ...extraOf(raw, callKeys, kind, ["name", "namespace", field]),
+    ...chatExtra(raw, callKeys, kind, ["name", "namespace", field]),
   };
 }
 
@@ -347,7 +350,11 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
     case "input_text":
     case "output_text":
       if (type !== "text") repair();
-      return { type: "text", text: textAt(part.text, `${path}.text`), ...extraOf(part, textKeys) };
+      return {
+        type: "text",
+        text: textAt(part.text, `${path}.text`),
+        ...chatExtra(part, textKeys),
+      };
     case "refusal":
       return { type: "refusal", text: textAt(part.refusal, `${path}.refusal`) };
     case "image_url": {
@@ -361,7 +368,7 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
         type: "image",
         url: textAt(image.url, `${where}.url`),
         detail: optionalTextAt(image.detail, `${where}.detail`),
-        ...extraOf(part, ["type", "image_url"], "image_url", ["url", "detail"]),
+        ...chatExtra(part, ["type", "image_url"], "image_url", ["url", "detail"]),
       };
     }
     case "input_image":
@@ -371,7 +378,7 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
         url: optionalTextAt(part.image_url, `${path}.image_url`),
         fileId: optionalTextAt(part.file_id, `${path}.file_id`),
         detail: optionalTextAt(part.detail, `${path}.detail`),
-        ...extraOf(part, ["type", "image_url", "file_id", "detail"]),
+        ...chatExtra(part, ["type", "image_url", "file_id", "detail"]),
       };
     case "input_audio": {
       const where = `${path}.input_audio`;
@@ -380,19 +387,27 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
         type: "audio",
         data: textAt(audio.data, `${where}.data`),
         format: textAt(audio.format, `${where}.format`),
-        ...extraOf(part, ["type", "input_audio"], "input_audio", ["data", "format"]),
+        ...chatExtra(part, ["type", "input_audio"], "input_audio", ["data", "format"]),
       };
     }
-    case "file": {
-      const file = fieldsAt(part.file, `${path}.file`, "an object with `file_data` or `file_id`");
-      const extra = extraOf(part, ["type", "file"], "file", fileKeys);
-      return { type: "file", ...readFile(file, `${path}.file`), ...extra };
-    }
+    case "file":
     case "input_file": {
-      repair();
-      const url = optionalTextAt(part.file_url, `${path}.file_url`);
-      const extra = extraOf(part, ["type", "file_url", ...fileKeys]);
-      return { type: "file", url, ...readFile(part, path), ...extra };
+      const isFlat = type === "input_file";
+      if (isFlat) repair();
+      const where = isFlat ? path : `${path}.file`;
+      const file = isFlat
+        ? part
+        : fieldsAt(part.file, where, "an object with `file_data` or `file_id`");
+      return {
+        type: "file",
+        ...(isFlat && { url: optionalTextAt(part.file_url, `${path}.file_url`) }),
+        data: optionalTextAt(file.file_data, `${where}.file_data`),
+        fileId: optionalTextAt(file.file_id, `${where}.file_id`),
+        name: optionalTextAt(file.filename, `${where}.filename`),
+        ...(isFlat
+          ? chatExtra(part, ["type", "file_url", ...fileKeys])
+          : chatExtra(part, ["type", "file"], "file", fileKeys)),
+      };
     }
     default:
       return { type: "opaque", dialect: "chat", raw: value };
@@ -401,12 +416,3 @@ function readPart(value: unknown, path: string, repair: () => void): Part {
 
 const textKeys = ["type", "text"];
 const fileKeys = ["file_data", "file_id", "filename"];
-
-const readFile = (
-  file: Fields,
-  path: string,
-): Pick<Extract<Part, { type: "file" }>, "data" | "fileId" | "name"> => ({
-  data: optionalTextAt(file.file_data, `${path}.file_data`),
-  fileId: optionalTextAt(file.file_id, `${path}.file_id`),
-  name: optionalTextAt(file.filename, `${path}.filename`),
-});

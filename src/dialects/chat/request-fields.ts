@@ -65,7 +65,7 @@ const noExtra: WithExtra = {};
 /**
  * The unknown fields of an object, and those of one object in it. Null is how clients say "not set".
  */
-export function extraOf(
+export function chatExtra(
   fields: Fields,
   known: readonly string[],
   inner?: string,
@@ -88,7 +88,7 @@ function unknownFields(fields: Fields, known: readonly string[]): Fields | undef
 }
 
 /** The fields to give back to chat, if they came from it. */
-export const ownExtra = (extra: Extra | undefined): Fields =>
+export const ownChatExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === "chat" ? extra.fields : {};
 
 /** True if the client declares `functions` in place of tools, and so expects calls as `function_call`. */

@@ -20,7 +20,7 @@ import {
 } from "../shared/shape.ts";
 import { fieldsOf, filledText, given } from "../shared/loose.ts";
 import { chooseTool, readOldFunction, readTool, type ToolForm } from "../shared/read-tool.ts";
-import { ownExtra } from "./request-fields.ts";
+import { ownChatExtra } from "./request-fields.ts";
 
 const forms =
   "must be `auto`, `none`, `required` or an object that names a tool; leave it out for the default";
@@ -193,7 +193,7 @@ function declaration(
   tool: FunctionTool<UpstreamName> | CustomTool<UpstreamName>,
   fields: Fields,
 ): Fields {
-  const { [tool.type]: inner, ...outer } = ownExtra(tool.extra);
+  const { [tool.type]: inner, ...outer } = ownChatExtra(tool.extra);
   return { ...outer, type: tool.type, [tool.type]: { ...fieldsOf(inner), ...fields } };
 }
 

@@ -6,12 +6,12 @@ import { given } from "../shared/loose.ts";
 import { lossReporter, losePause } from "../shared/losses.ts";
 import {
   mergedPieces,
-  writeAnnotation,
+  writeChatAnnotation,
   writeFinish,
   writeHosted,
   writeUsage,
 } from "./answer-fields.ts";
-import { declaresFunctions, ownExtra } from "./request-fields.ts";
+import { declaresFunctions, ownChatExtra } from "./request-fields.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
@@ -67,16 +67,16 @@ function writeChoice(
     item.type === "opaque" ? (writeHosted(item.raw, index, context) ?? []) : [],
   );
   return {
-    ...ownExtra(choiceExtra),
+    ...ownChatExtra(choiceExtra),
     index,
     message: {
-      ...(vendorExtras ?? []).map(ownExtra).reduce(mergedPieces, {}),
+      ...(vendorExtras ?? []).map(ownChatExtra).reduce(mergedPieces, {}),
       role: "assistant",
       content: content === "" && (calls.length > 0 || refusal !== null) ? null : content,
       refusal,
       annotations: texts
         .flatMap((part) => part.annotations ?? [])
-        .flatMap((one) => writeAnnotation(one) ?? []),
+        .flatMap((one) => writeChatAnnotation(one) ?? []),
       ...writeReasoning(items),
       ...(images.length > 0 ? { images } : {}),
       ...(legacy && first !== undefined
@@ -107,7 +107,7 @@ function writeReasoning(items: readonly Item[]): Fields {
 
 /** The signatures of reasoning, in the fields in which they came. */
 export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "extra">): Fields => ({
-  ...ownExtra(extra),
+  ...ownChatExtra(extra),
   ...(details === undefined ? {} : { reasoning_details: details }),
 });
 
@@ -115,7 +115,7 @@ export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "ext
 const writeCall = ({ id, kind, name, namespace, input, extra }: Call): Fields => {
   const named = { name, ...given({ namespace }) };
   return {
-    ...ownExtra(extra),
+    ...ownChatExtra(extra),
     id,
     ...(kind === "custom"
       ? { type: "custom", custom: { ...named, input } }

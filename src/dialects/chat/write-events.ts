@@ -21,8 +21,8 @@ import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.t
 import { given } from "../shared/loose.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
-import { writeAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-fields.ts";
-import { declaresFunctions, ownExtra } from "./request-fields.ts";
+import { writeChatAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-fields.ts";
+import { declaresFunctions, ownChatExtra } from "./request-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
 
 /** A delta with a hole for its text; `around`, the text before and after it, is made when it is first written. */
@@ -162,7 +162,7 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 
   #sayAside({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
-    const fields = ownExtra(extra);
+    const fields = ownChatExtra(extra);
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
     if (of === "reasoning") choice.signed = true;
@@ -171,7 +171,7 @@ class ChatWriter implements EventWriter<ClientName> {
 
   #sayNote(event: TextNote, emit: Emit<string>): void {
     this.#choice(event.choice, emit);
-    const annotation = writeAnnotation(event.annotation);
+    const annotation = writeChatAnnotation(event.annotation);
     if (annotation !== undefined)
       this.#writeDelta(emit, event.choice, { annotations: [annotation] });
   }
@@ -266,7 +266,7 @@ function callForm(
   const [type, key] = kind === "custom" ? ["custom", "input"] : ["function", "arguments"];
   const called = { name, ...given({ namespace }), [key]: "" };
   return {
-    open: { tool_calls: [{ ...ownExtra(extra), index, id, type, [type]: called }] },
+    open: { tool_calls: [{ ...ownChatExtra(extra), index, id, type, [type]: called }] },
     more: { tool_calls: [{ index, [type]: { [key]: HOLE } }] },
   };
 }

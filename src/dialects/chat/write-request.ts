@@ -14,10 +14,10 @@ import type {
   Turn,
 } from "../../turn/turn.ts";
 import { itemPath } from "../../turn/path.ts";
-import type { Target, Written } from "../dialect.ts";
+import type { Target, WrittenRequest } from "../dialect.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
+import { forwardedText, withTools } from "../shared/source-text.ts";
 import {
   ERROR_IN_TEXT,
   FILE_NAMED,
@@ -27,25 +27,24 @@ import {
   withErrorText,
 } from "../shared/content.ts";
 import { writeToolChoice, writeTools } from "./tools.ts";
-import { ownExtra, writeFormat } from "./request-fields.ts";
+import { ownChatExtra, writeFormat } from "./request-fields.ts";
 import { chatTraits } from "./traits.ts";
 import { areSigned, detailsText, mergedPieces } from "./answer-fields.ts";
 
 /** Writes a turn as a Chat Completions request, and reports what the form has no room for. */
-export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
   return to.straight ? forward(turn, to) : translate(turn, to);
 }
 
 /** The client's own request, under the upstream's name for the model. */
-function forward({ body, stream }: Turn<UpstreamName>, { profile, model }: Target): Written {
-  const changes: Record<string, unknown> = forwardChanges(body, { model, stream, profile });
-  const options = fieldsOf(body.stream_options);
-  if (stream && profile.streamUsage && options?.include_usage !== true)
-    changes.stream_options = { ...options, include_usage: true };
-  return { text: bodyWith(body, changes), decisions: [] };
+function forward(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
+  const options = fieldsOf(turn.body.stream_options);
+  const wantsUsage = turn.stream && to.profile.streamUsage && options?.include_usage !== true;
+  const more = wantsUsage ? { stream_options: { ...options, include_usage: true } } : undefined;
+  return { text: forwardedText(turn, to, more), decisions: [] };
 }
 
-function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+function translate(turn: Turn<UpstreamName>, { profile, model }: Target): WrittenRequest {
   const { messages, decisions } = new ConversationWriter(turn, profile);
   const params = writeParams(turn, { name: "chat", traits: chatTraits }, profile);
   const tools = writeTools(turn.tools);
@@ -223,7 +222,7 @@ class ConversationWriter {
     const reasoning = [...before, ...followingReasoning];
     const form = this.#profile.reasoning;
     this.messages.push({
-      ...reasoning.map((item) => ownExtra(item.extra)).reduce(mergedPieces, {}),
+      ...reasoning.map((item) => ownChatExtra(item.extra)).reduce(mergedPieces, {}),
       ...extra,
       role: "assistant",
       content: isSilent ? null : this.#contentOf(texts),
@@ -245,7 +244,7 @@ class ConversationWriter {
     else if (areSigned(item.details) && !takesDetails(form))
       this.#note("dropped", `the ${name} profile does not take \`reasoning_details\` back`);
     // Fields of this dialect that came with it go back to its upstream unchanged.
-    if (!isKept && Object.keys(ownExtra(item.extra)).length === 0) return;
+    if (!isKept && Object.keys(ownChatExtra(item.extra)).length === 0) return;
     const message = this.#openMessage();
     const isAfterText = message.parts.length > 0 && message.calls.length === 0;
     (isAfterText ? message.followingReasoning : message.reasoning).push(item);
@@ -342,7 +341,7 @@ const isPlainText = (part: Fields): boolean =>
 function writePart(part: Part): Fields | string {
   switch (part.type) {
     case "text":
-      return { ...ownExtra(part.extra), type: "text", text: part.text };
+      return { ...ownChatExtra(part.extra), type: "text", text: part.text };
     case "refusal":
       return { type: "refusal", refusal: part.text };
     case "image": {
@@ -373,6 +372,6 @@ function nested(
   type: string,
   fields: Fields,
 ): Fields {
-  const own = ownExtra(part.extra);
+  const own = ownChatExtra(part.extra);
   return { ...own, type, [type]: { ...fieldsOf(own[type]), ...fields } };
 }

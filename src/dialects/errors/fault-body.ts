@@ -20,4 +20,4 @@ export const faultBody = (fault: Fault): FaultBody => ({
   },
 });
 
-export const errorText = (fault: Fault): string => JSON.stringify(faultBody(fault));
+export const faultBodyText = (fault: Fault): string => JSON.stringify(faultBody(fault));

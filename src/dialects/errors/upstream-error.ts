@@ -76,7 +76,7 @@ export const faultWords: Readonly<Record<StatusFault | "upstream.said_error", Fa
 const WITHOUT_REASON = "`POST /v1/plan` shows what is made of the request.";
 
 /** The message of such a fault; `who` begins the sentence. */
-export function faultText(who: string, { did, remedy }: FaultWords, reason = ""): string {
+export function upstreamFaultText(who: string, { did, remedy }: FaultWords, reason = ""): string {
   const what = reason === "" ? `${did} and did not say why.` : `${did}: ${stopped(reason)}`;
   return `${who} ${what} ${remedy === "" && reason === "" ? WITHOUT_REASON : remedy}`.trimEnd();
 }
@@ -161,7 +161,7 @@ export function errorFault(error: ErrorWords): Fault {
     status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfError(status, error);
   const tooLong = isTooLong(message) && (told === "upstream.refused" || told === UNNAMED);
   const code = tooLong ? "upstream.refused" : told;
-  return new Fault(code, faultText("The upstream", faultWords[code], message), {
+  return new Fault(code, upstreamFaultText("The upstream", faultWords[code], message), {
     param,
     upstreamCode: tooLong ? CONTEXT_LENGTH : (own ?? type),
     said: { message, code: own, type },

@@ -12,7 +12,7 @@ import {
   meaningsOf,
 } from "../shared/loose.ts";
 
-import { ownExtra } from "./extra.ts";
+import { ownMessagesExtra } from "./extra.ts";
 
 const stops = meaningsOf<StopReason>({
   end: "end_turn stop_sequence compaction",
@@ -104,7 +104,7 @@ export const isWholeUsage = (raw: unknown): boolean =>
 export function writeUsage(usage: Usage | undefined): Fields {
   const { input = 0, output = 0, cached, cacheWrite, reasoning, extra } = usage ?? {};
   return {
-    ...ownExtra(extra),
+    ...ownMessagesExtra(extra),
     input_tokens: Math.max(0, input - (cached ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite ?? 0,
     cache_read_input_tokens: cached ?? 0,

@@ -4,11 +4,11 @@ import { leftOutText } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { isOwnCitation, readCitation, writeCitation } from "./answer-fields.ts";
-import { besideWords, blockBeside, extraOf, ownExtra } from "./extra.ts";
-import { blockSchema, blockSchemas, type Source } from "./schema.ts";
+import { besideWords, blockBeside, messagesExtra, ownMessagesExtra } from "./extra.ts";
+import { blockSchema, blockSchemas, type MediaSource } from "./schema.ts";
 
 /** The blocks of a message's content; a string is one of text. */
-export function blocksIn(content: unknown, path: string): readonly Fields[] {
+export function contentBlocks(content: unknown, path: string): readonly Fields[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (content === undefined || content === null) return [];
   if (!Array.isArray(content)) throw invalid(path, "must be a string or an array of blocks");
@@ -16,7 +16,7 @@ export function blocksIn(content: unknown, path: string): readonly Fields[] {
 }
 
 export const readParts = (content: unknown, path: string): Part[] =>
-  blocksIn(content, path).map((block, at) => readPart(block, `${path}[${at}]`));
+  contentBlocks(content, path).map((block, at) => readPart(block, `${path}[${at}]`));
 
 /** Reads a block that is a part of a message or a result. */
 export function readPart(block: Fields, path: string): Part {
@@ -29,12 +29,12 @@ export function readPart(block: Fields, path: string): Part {
         type: "text",
         text,
         ...(annotations.length > 0 && { annotations }),
-        ...extraOf(rest),
+        ...messagesExtra(rest),
       };
     }
     case "image": {
       const { type: _, source, ...rest } = own(blockSchemas.image);
-      return { type: "image", ...placeOf(source, "image/png"), ...extraOf(rest) };
+      return { type: "image", ...placeOf(source, "image/png"), ...messagesExtra(rest) };
     }
     case "document":
       return readDocument(block, path);
@@ -59,12 +59,12 @@ function readDocument(block: Fields, path: string): Part {
     ...(isData ? { data: place } : { url: place }),
     fileId,
     ...(title == null ? {} : { name: title }),
-    ...extraOf(rest),
+    ...messagesExtra(rest),
   };
 }
 
 /** The place of an image or a document: bytes become a data URL. */
-function placeOf(source: Source, otherwise: string): { url?: string; fileId?: string } {
+function placeOf(source: MediaSource, otherwise: string): { url?: string; fileId?: string } {
   const { type, media_type, data, url, file_id } = source;
   if (type === "base64" && data != null)
     return { url: `data:${media_type ?? otherwise};base64,${data}` };
@@ -119,7 +119,7 @@ export function writePart(part: Part, own: boolean): Fields | string {
         type: "text",
         text: part.text,
         ...(citations.length > 0 && { citations }),
-        ...ownExtra(part.extra),
+        ...ownMessagesExtra(part.extra),
       };
     }
     case "refusal":
@@ -128,14 +128,14 @@ export function writePart(part: Part, own: boolean): Fields | string {
       const source = writeSource(part.url, part.fileId, own);
       return source === undefined || !(own || isImage(source))
         ? "the messages dialect takes JPEG, PNG, GIF and WebP images, as bytes or by URL"
-        : { type: "image", source, ...ownExtra(part.extra) };
+        : { type: "image", source, ...ownMessagesExtra(part.extra) };
     }
     case "file": {
       const source = writeFile(part, own);
       if (source === undefined || !(own || isFilled(source)))
         return "the messages dialect takes PDF and text files only";
       const title = filledText(part.name) === undefined ? {} : { title: part.name };
-      return { type: "document", source, ...title, ...ownExtra(part.extra) };
+      return { type: "document", source, ...title, ...ownMessagesExtra(part.extra) };
     }
     case "audio":
       return "the messages dialect takes no audio";

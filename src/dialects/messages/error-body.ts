@@ -48,7 +48,7 @@ export function errorBody(fault: Fault): Fields {
   return { type: "error", error: { type: typeOf(fault), message, details } };
 }
 
-export const errorText = (fault: Fault, requestId?: string): string =>
+export const messagesErrorText = (fault: Fault, requestId?: string): string =>
   JSON.stringify({
     ...errorBody(fault),
     ...(requestId !== undefined && { request_id: requestId }),

@@ -5,7 +5,7 @@ import type { Extra, Fields } from "../../turn/turn.ts";
 const hintKeys: ReadonlySet<string> = new Set(["cache_control", "eager_input_streaming"]);
 
 /** Unknown fields, kept for this dialect; null is how clients say "not set". `hints`: fields that are hints as well. */
-export function extraOf(rest: Fields, hints?: Fields): { readonly extra?: Extra } {
+export function messagesExtra(rest: Fields, hints?: Fields): { readonly extra?: Extra } {
   let fields: Record<string, unknown> | undefined;
   let aside: Record<string, unknown> | undefined;
   for (const key in rest) {
@@ -27,7 +27,7 @@ export function extraOf(rest: Fields, hints?: Fields): { readonly extra?: Extra 
 const nothing = {};
 
 /** All fields that were kept for this dialect. */
-export const ownExtra = (extra: Extra | undefined): Fields =>
+export const ownMessagesExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === "messages" ? { ...extra.fields, ...extra.hints } : nothing;
 
 /** Keeps the block of a text part that other dialects are sent instead of it. */

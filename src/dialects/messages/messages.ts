@@ -2,7 +2,7 @@ import type { RateLimits } from "../../turn/rate-limit.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
 import type { Dialect } from "../dialect.ts";
-import { errorText } from "./error-body.ts";
+import { messagesErrorText } from "./error-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { threads } from "./thread.ts";
@@ -28,7 +28,7 @@ export const messages = {
     ping: 'event: ping\ndata: {"type":"ping"}\n\n',
     endMarker: "",
     writeAnswer,
-    writeError: errorText,
+    writeError: messagesErrorText,
     rateLimitHeaders,
     requestIdHeader: "request-id",
     tokenCount: {

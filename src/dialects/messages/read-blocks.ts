@@ -9,7 +9,7 @@ import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { filledText, inputText, listOf } from "../shared/loose.ts";
 import { readCitation } from "./answer-fields.ts";
-import { extraOf, reasoningBlock } from "./extra.ts";
+import { messagesExtra, reasoningBlock } from "./extra.ts";
 
 /** Reads one content block. */
 type Block = {
@@ -205,7 +205,7 @@ class CallBlock implements Block {
       id: ownId ?? to.newId("toolu"),
       kind: "function",
       name: upstreamName(filledText(name) ?? ""),
-      ...extraOf(rest),
+      ...messagesExtra(rest),
     });
   }
 

@@ -21,11 +21,11 @@ import { readParams } from "../shared/params.ts";
 import { invalid, readModel, shaped } from "../shared/shape.ts";
 import { responsesDoor } from "../responses/traits.ts";
 import { readChoice, readTools } from "./tools.ts";
-import { blocksIn, readPart, readParts } from "./content-parts.ts";
+import { contentBlocks, readPart, readParts } from "./content-parts.ts";
 import { effortIn, readFormat, readThinking, readTier } from "./thinking.ts";
 import { blockSchemas, bodySchema, groupSchema, messageSchema } from "./schema.ts";
 import { messagesTraits } from "./traits.ts";
-import { extraOf, reasoningBlock, UNSIGNED } from "./extra.ts";
+import { messagesExtra, reasoningBlock, UNSIGNED } from "./extra.ts";
 
 /** Finds the kind of a tool by its name, for calls of tools that are declared by their type alone. */
 export type KindOfTool = (name: string) => string;
@@ -55,11 +55,14 @@ class ConversationReader {
     const path = `messages[${at}]`;
     const { role, content, output_config, ...rest } = shaped(messageSchema, raw, path);
     this.#role = role;
-    const blocks = blocksIn(content, `${path}.content`);
+    const blocks = contentBlocks(content, `${path}.content`);
     for (let index = 0; index < blocks.length; index++)
       this.#block(blocks[index] ?? {}, `${path}.content[${index}]`);
     // The effort of a system message becomes that of the turn, so it is a hint here.
-    const { extra } = extraOf(rest, output_config === undefined ? undefined : { output_config });
+    const { extra } = messagesExtra(
+      rest,
+      output_config === undefined ? undefined : { output_config },
+    );
     if (items.length === first || extra !== undefined) this.#parts ??= [];
     this.#close(extra);
     while (places.length < items.length) places.push(at);
@@ -109,7 +112,7 @@ class ConversationReader {
       kind,
       name: clientName(name),
       input: inputText(input ?? {}),
-      ...extraOf(rest),
+      ...messagesExtra(rest),
     };
   }
 
@@ -122,7 +125,7 @@ class ConversationReader {
       kind: this.#kinds.get(call) ?? "function",
       parts: readParts(content, `${path}.content`),
       ...(is_error === true && { isError: true }),
-      ...extraOf(rest),
+      ...messagesExtra(rest),
     };
   }
 }

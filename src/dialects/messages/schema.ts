@@ -44,7 +44,7 @@ export const blockSchemas = {
   thinking: z.looseObject({ thinking: nullable, signature: nullable }),
   redacted_thinking: z.looseObject({ data: nullable }),
 };
-export type Source = z.infer<typeof source>;
+export type MediaSource = z.infer<typeof source>;
 
 export const toolSchema = z.looseObject(
   { type: nullable, name: nullable },

@@ -4,7 +4,7 @@ import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts"
 import { reportForeign } from "../shared/content.ts";
 import { invalid, parametersOf, shaped } from "../shared/shape.ts";
 import { filledText, given } from "../shared/loose.ts";
-import { extraOf, ownExtra } from "./extra.ts";
+import { messagesExtra, ownMessagesExtra } from "./extra.ts";
 import { choiceSchema, customToolSchema, toolSchema } from "./schema.ts";
 import type { KindOfTool } from "./read-request.ts";
 
@@ -162,7 +162,7 @@ function readCustom(raw: Fields, path: string): FunctionTool {
     type: "function",
     name: clientName(name),
     ...given({ description, schema: input_schema, strict }),
-    ...extraOf(rest, { defer_loading }),
+    ...messagesExtra(rest, { defer_loading }),
   };
 }
 
@@ -198,7 +198,7 @@ function writeTool(tool: Tool<UpstreamName>, mayDefer: boolean): Fields | string
         input_schema: withType(parametersOf(schema)),
         ...(strict === true && { strict }),
         ...(loaded === true && mayDefer && { defer_loading: true }),
-        ...ownExtra(extra),
+        ...ownMessagesExtra(extra),
       };
     }
     case "builtin":

@@ -16,7 +16,7 @@ import { fieldsOf } from "../shared/loose.ts";
 import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { isOwnCitation, writeCitation, writeStop, writeUsage } from "./answer-fields.ts";
 import { errorBody } from "./error-body.ts";
-import { isRedacted, ownExtra, UNSIGNED } from "./extra.ts";
+import { isRedacted, ownMessagesExtra, UNSIGNED } from "./extra.ts";
 
 type Event<Type extends TurnEvent<ClientName>["type"]> = Extract<
   TurnEvent<ClientName>,
@@ -399,5 +399,5 @@ const callBlock = <Name extends AnyName>(
   id: call.id,
   name: call.name,
   input,
-  ...ownExtra(call.extra),
+  ...ownMessagesExtra(call.extra),
 });

@@ -19,7 +19,7 @@ import { exactJsonOf } from "../../json/exact.ts";
 import { leftOutText, reportForeign } from "../shared/content.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
 import { losesCitations, writePart } from "./content-parts.ts";
-import { isRedacted, ownExtra } from "./extra.ts";
+import { isRedacted, ownMessagesExtra } from "./extra.ts";
 
 type Note = (action: Decision["action"], reason: string, within?: string) => void;
 
@@ -96,7 +96,7 @@ const lostReasoning = ({ name, reasoning }: Profile): string =>
 
 function writeMessage(item: Message, list: MessageList, context: Writing): void {
   const blocks = writeBlocks(item.parts, context);
-  const extra = ownExtra(item.extra);
+  const extra = ownMessagesExtra(item.extra);
   reportLost(item, context.note);
   const { role } = item;
   if (role === "user" || role === "assistant") list.add(role, blocks, extra);
@@ -138,7 +138,7 @@ const isBlank = ({ type, text }: Fields): boolean =>
 function writeCall({ id, name, input, extra }: Call<UpstreamName>): Fields {
   const value = exactJsonOf(input === "" ? "{}" : input);
   return {
-    ...ownExtra(extra),
+    ...ownMessagesExtra(extra),
     type: "tool_use",
     id,
     name,
@@ -155,7 +155,7 @@ function writeResult(item: Result, context: Writing): Fields {
     tool_use_id: item.call,
     ...(blocks.length > 0 && { content: isPlain ? first.text : blocks }),
     ...(item.isError === true && { is_error: true }),
-    ...ownExtra(item.extra),
+    ...ownMessagesExtra(item.extra),
   };
 }
 

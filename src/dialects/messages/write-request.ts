@@ -5,10 +5,10 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Params, Turn } from "../../turn/turn.ts";
-import type { Target, Written } from "../dialect.ts";
+import type { Target, WrittenRequest } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
+import { forwardedText, withTools } from "../shared/source-text.ts";
 import { writeChoice, writeTools } from "./tools.ts";
 import { type Thinking, writeFormat, writeThinking, writeTier } from "./thinking.ts";
 import { messagesTraits } from "./traits.ts";
@@ -21,19 +21,16 @@ const MOST_UNSTREAMED = 21_333;
 
 type Body = Record<string, unknown>;
 
-export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
   const { headers } = turn;
   const { text, decisions } = to.straight
-    ? {
-        text: bodyWith(turn.body, forwardChanges(turn.body, { ...to, stream: turn.stream })),
-        decisions: [],
-      }
+    ? { text: forwardedText(turn, to), decisions: [] }
     : translate(turn, to);
   // The version and the betas of a client of this dialect belong to its request.
   return { text, decisions, ...(turn.dialect === "messages" && headers && { headers }) };
 }
 
-function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Written {
+function translate(turn: Turn<UpstreamName>, { profile, model }: Target): WrittenRequest {
   const limits: Decision[] = [];
   const maxTokens = limitFor(turn, profile, limits);
   const asked = writeThinking({ turn, profile, maxTokens });

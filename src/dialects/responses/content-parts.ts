@@ -5,7 +5,7 @@ import { FILE_NAMED, fileName } from "../shared/content.ts";
 import { fieldsOf, given, numberOf } from "../shared/loose.ts";
 import type { Repair } from "../shared/shape.ts";
 import { shaped, textAt } from "../shared/shape.ts";
-import { extraOf, ownExtra, type Report } from "./fields.ts";
+import { responsesExtra, ownResponsesExtra, type OnReason } from "./fields.ts";
 
 const list = z.array(z.unknown()).nullish();
 /** Also in the form of Chat, with the address in an object. */
@@ -59,7 +59,7 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
         text: textAt(raw.text, `${path}.text`),
         annotations: listAt(annotations, `${path}.annotations`),
         logprobs: listAt(logprobs, `${path}.logprobs`),
-        extra: extraOf(raw, ["type", "text", "annotations", "logprobs"]),
+        extra: responsesExtra(raw, ["type", "text", "annotations", "logprobs"]),
       };
     }
     case "refusal":
@@ -71,7 +71,7 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
       return {
         type: "image",
         ...given({ url: link?.url, fileId, detail: detail ?? link?.detail }),
-        extra: extraOf(raw, ["type", "image_url", "file_id", "detail"]),
+        extra: responsesExtra(raw, ["type", "image_url", "file_id", "detail"]),
       };
     }
     case "input_file":
@@ -83,7 +83,7 @@ function readPart(raw: Fields, path: string, repair: () => void): Part {
     }
     case "input_audio": {
       const { data, format } = shaped(audio, raw, path).input_audio;
-      return { type: "audio", data, format, extra: extraOf(raw, ["type", "input_audio"]) };
+      return { type: "audio", data, format, extra: responsesExtra(raw, ["type", "input_audio"]) };
     }
     default:
       return { type: "opaque", dialect: "responses", raw };
@@ -98,16 +98,16 @@ function readFile(read: z.infer<typeof file>, raw: Fields): Part {
   return {
     type: "file",
     ...given({ data, url, fileId, name }),
-    extra: extraOf(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
+    extra: responsesExtra(raw, ["type", "file_data", "file_url", "file_id", "filename"]),
   };
 }
 
 /** Writes content for a request; what has no place there is reported. */
-export function writeContent(parts: readonly Part[], role: Role, report: Report): Fields[] {
+export function writeContent(parts: readonly Part[], role: Role, report: OnReason): Fields[] {
   return parts.map((part) => writePart(part, role, report)).filter((part) => part !== undefined);
 }
 
-function writePart(part: Part, role: Role, report: Report): Fields | undefined {
+function writePart(part: Part, role: Role, report: OnReason): Fields | undefined {
   switch (part.type) {
     case "text": {
       const type = role === "assistant" ? "output_text" : "input_text";
@@ -116,7 +116,7 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
         type,
         text: part.text,
         ...given({ annotations, logprobs }),
-        ...ownExtra(part.extra, report),
+        ...ownResponsesExtra(part.extra, report),
       };
     }
     case "refusal":
@@ -126,7 +126,7 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
       return {
         type: "input_image",
         ...given({ image_url: url, file_id: fileId, detail }),
-        ...ownExtra(extra, report),
+        ...ownResponsesExtra(extra, report),
       };
     }
     case "file": {
@@ -136,12 +136,16 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
       return {
         type: "input_file",
         ...given({ file_data: data, file_url: url, file_id: fileId, filename: name }),
-        ...ownExtra(extra, report),
+        ...ownResponsesExtra(extra, report),
       };
     }
     case "audio": {
       const { data, format, extra } = part;
-      return { type: "input_audio", input_audio: { data, format }, ...ownExtra(extra, report) };
+      return {
+        type: "input_audio",
+        input_audio: { data, format },
+        ...ownResponsesExtra(extra, report),
+      };
     }
     case "opaque":
       if (part.dialect === "responses") return part.raw as Fields;
@@ -160,12 +164,12 @@ function writePart(part: Part, role: Role, report: Report): Fields | undefined {
 export function withKnownAnnotations(
   parts: readonly Part[],
   isOwn: boolean,
-  report: Report,
+  report: OnReason,
 ): readonly Part[] {
   return parts.map((part) => {
     if (part.type !== "text" || part.annotations === undefined) return part;
     const annotations = part.annotations.flatMap((one) => {
-      const known = isOwn ? one : writeAnnotation(one);
+      const known = isOwn ? one : writeResponsesAnnotation(one);
       return known === undefined ? [] : [withoutCitation(known)];
     });
     if (annotations.length < part.annotations.length)
@@ -188,7 +192,7 @@ export function writeOutputPart(part: Part): Fields | undefined {
   return {
     type: "output_text",
     text: part.text,
-    annotations: (part.annotations ?? []).flatMap((one) => writeAnnotation(one) ?? []),
+    annotations: (part.annotations ?? []).flatMap((one) => writeResponsesAnnotation(one) ?? []),
     logprobs: writeLogprobs(part.logprobs),
   };
 }
@@ -201,7 +205,7 @@ const annotationTypes = new Set<unknown>([
 ]);
 
 /** The API has these annotations and no others, and its readers want every field of a citation. */
-export function writeAnnotation(annotation: unknown): Fields | undefined {
+export function writeResponsesAnnotation(annotation: unknown): Fields | undefined {
   const fields = fieldsOf(annotation);
   if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
   if (fields.type !== "url_citation") return fields;
@@ -218,7 +222,7 @@ export function writeAnnotation(annotation: unknown): Fields | undefined {
 /** Whether an annotation can be shown as it is. */
 export function isOwnAnnotation(annotation: unknown): boolean {
   const fields = fieldsOf(annotation);
-  const shown = writeAnnotation(annotation);
+  const shown = writeResponsesAnnotation(annotation);
   return (
     shown !== undefined &&
     ["title", "start_index", "end_index"].every((key) => shown[key] === fields?.[key])

@@ -4,13 +4,13 @@ import type { Extra, Fields, Status } from "../../turn/turn.ts";
 import { reportForeign } from "../shared/content.ts";
 
 /** Called with the reason why part of a request has no form in this dialect, or was repaired. */
-export type Report = (reason: string, action?: "repaired") => void;
+export type OnReason = (reason: string, action?: "repaired") => void;
 
 /** For answers: their content was read in this dialect or made for it. */
-export const silently: Report = () => {};
+export const silently: OnReason = () => {};
 
 /** The unknown fields of a part or item. */
-export function extraOf(raw: Fields, known: readonly string[]): Extra | undefined {
+export function responsesExtra(raw: Fields, known: readonly string[]): Extra | undefined {
   let fields: Record<string, unknown> | undefined;
   for (const key in raw)
     if (!known.includes(key) && raw[key] !== undefined) (fields ??= {})[key] = raw[key];
@@ -20,7 +20,7 @@ export function extraOf(raw: Fields, known: readonly string[]): Extra | undefine
 const none: Fields = {};
 
 /** The extra fields of this dialect; those of another are reported. */
-export function ownExtra(extra: Extra | undefined, report: Report): Fields {
+export function ownResponsesExtra(extra: Extra | undefined, report: OnReason): Fields {
   if (extra === undefined) return none;
   if (extra.dialect === "responses") return extra.fields;
   reportForeign(extra, "responses", report);

@@ -15,12 +15,12 @@ import { given, inputText } from "../shared/loose.ts";
 import { readItemTools } from "../shared/read-tool.ts";
 import { invalid, shaped, optionalTextAt, textAt } from "../shared/shape.ts";
 import type { Repair } from "../shared/shape.ts";
-import { extraOf, isStatus, ownExtra, type Report, silently } from "./fields.ts";
+import { responsesExtra, isStatus, ownResponsesExtra, type OnReason, silently } from "./fields.ts";
 import {
   type CallKind,
   canRun,
   isHosted,
-  kindOf,
+  callKindOf,
   kindOfCall,
   kindOfResult,
   valueOf,
@@ -108,7 +108,7 @@ function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
     phase: optionalTextAt(raw.phase, `${path}.phase`),
     parts: readContent(raw.content, `${path}.content`, repair),
     status: isStatus(status) ? status : undefined,
-    extra: extraOf(raw, withStatus(raw, ofMessages)),
+    extra: responsesExtra(raw, withStatus(raw, ofMessages)),
   };
 }
 
@@ -127,7 +127,7 @@ function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
     content: content?.map(({ text }) => text) ?? [],
     encrypted: optionalTextAt(raw.encrypted_content, `${path}.encrypted_content`),
     status: isStatus(status) ? status : undefined,
-    extra: extraOf(raw, withStatus(raw, ofReasoning)),
+    extra: responsesExtra(raw, withStatus(raw, ofReasoning)),
   };
 }
 
@@ -149,7 +149,7 @@ function readCall(kind: CallKind, raw: Fields, path: string): Call {
     input: isNamed ? textAt(input, where) : inputText(shaped(value, input, where)),
     itemId,
     status: isStatus(status) ? status : undefined,
-    extra: extraOf(raw, withStatus(raw, kind.ofCalls)),
+    extra: responsesExtra(raw, withStatus(raw, kind.ofCalls)),
   };
 }
 
@@ -171,7 +171,7 @@ function readResult(kind: CallKind, raw: Fields, { path, repair }: FieldContext)
     declares: kind.kind === "tool_search" ? declared(raw.tools, path) : undefined,
     itemId: callId === undefined ? undefined : itemId,
     status: isStatus(status) ? status : undefined,
-    extra: extraOf(raw, withStatus(raw, kind.ofResults)),
+    extra: responsesExtra(raw, withStatus(raw, kind.ofResults)),
   };
 }
 
@@ -193,7 +193,7 @@ function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext
 /** Writes an item for a request; undefined if this dialect has no form for it. */
 export function writeItem<Name extends AnyName>(
   item: Item<Name>,
-  report: Report,
+  report: OnReason,
 ): Fields | undefined {
   switch (item.type) {
     case "message":
@@ -203,7 +203,7 @@ export function writeItem<Name extends AnyName>(
         role: item.role,
         content: writeContent(item.parts, item.role, report),
         ...given({ id: item.id, status: item.status, phase: item.phase }),
-        ...ownExtra(item.extra, report),
+        ...ownResponsesExtra(item.extra, report),
       };
     case "reasoning":
       return writeReasoning(item, report);
@@ -220,11 +220,11 @@ export function writeItem<Name extends AnyName>(
   }
 }
 
-function writeReasoning(item: Reasoning, report: Report): Fields {
+function writeReasoning(item: Reasoning, report: OnReason): Fields {
   if (item.details !== undefined) report("the responses dialect has no `reasoning_details`");
   const content = item.content.map((text) => ({ type: "reasoning_text", text }));
   return {
-    ...ownExtra(item.extra, report),
+    ...ownResponsesExtra(item.extra, report),
     type: "reasoning",
     id: item.id,
     summary: item.summary.map((text) => ({ type: "summary_text", text })),
@@ -234,10 +234,10 @@ function writeReasoning(item: Reasoning, report: Report): Fields {
   };
 }
 
-function writeCall<Name extends AnyName>(item: OutputCall<Name>, report: Report): Fields {
-  const kind = kindOf(item.kind);
+function writeCall<Name extends AnyName>(item: OutputCall<Name>, report: OnReason): Fields {
+  const kind = callKindOf(item.kind);
   return {
-    ...ownExtra(item.extra, report),
+    ...ownResponsesExtra(item.extra, report),
     type: kind.call,
     id: item.itemId,
     call_id: item.id,
@@ -248,9 +248,9 @@ function writeCall<Name extends AnyName>(item: OutputCall<Name>, report: Report)
   };
 }
 
-function writeResult(item: Result, report: Report): Fields {
-  const kind = kindOf(item.kind);
-  const extra = ownExtra(item.extra, report);
+function writeResult(item: Result, report: OnReason): Fields {
+  const kind = callKindOf(item.kind);
+  const extra = ownResponsesExtra(item.extra, report);
   const named =
     kind.kind === "local_shell"
       ? given({ id: "call_id" in extra ? item.itemId : item.call })
@@ -265,7 +265,7 @@ function writeResult(item: Result, report: Report): Fields {
   };
 }
 
-function writeOutput(kind: CallKind, { parts, declares }: Result, report: Report): unknown {
+function writeOutput(kind: CallKind, { parts, declares }: Result, report: OnReason): unknown {
   switch (kind.outputForm) {
     case "parts": {
       const [first] = parts;
@@ -289,7 +289,7 @@ function writeOutput(kind: CallKind, { parts, declares }: Result, report: Report
   }
 }
 
-function joinTexts(parts: Result["parts"], report: Report): string {
+function joinTexts(parts: Result["parts"], report: OnReason): string {
   let text = "";
   for (const part of parts)
     if (part.type === "text" || part.type === "refusal") text += part.text;
@@ -317,7 +317,7 @@ export function outputItemText<Name extends AnyName>(
       return JSON.stringify({ ...writeReasoning({ ...item, status }, silently), id });
     }
     case "call":
-      return item.status === "incomplete" && canRun(kindOf(item.kind), item.input)
+      return item.status === "incomplete" && canRun(callKindOf(item.kind), item.input)
         ? undefined
         : callText(item, id);
     case "result":
@@ -336,7 +336,7 @@ export function messageText(
   parts: string,
 ): string {
   const said = phase === undefined ? "" : `,"phase":${JSON.stringify(phase)}`;
-  const own = ownExtra(extra, silently);
+  const own = ownResponsesExtra(extra, silently);
   const more = extra === undefined ? "" : JSON.stringify(own).slice(1, -1);
   return `{"id":${JSON.stringify(id)},"type":"message","status":"${status}","role":"assistant","content":[${parts}]${said}${more === "" ? "" : `,${more}`}}`;
 }
@@ -349,7 +349,7 @@ export function callText<Name extends AnyName>(
   id: string,
   input?: string,
 ): string {
-  const kind = kindOf(call.kind);
+  const kind = callKindOf(call.kind);
   const { namespace, itemId, status = "completed", extra } = call;
   if (kind.wrap !== undefined || extra !== undefined) {
     // An item that came as one has the fields that its upstream thinks usual.
@@ -361,8 +361,8 @@ export function callText<Name extends AnyName>(
 }
 
 /** The prefix of an output item's id. */
-export function idPrefix<Name extends AnyName>(item: Item<Name>): string {
-  if (item.type === "call") return kindOf(item.kind).prefix;
+export function itemIdPrefix<Name extends AnyName>(item: Item<Name>): string {
+  if (item.type === "call") return callKindOf(item.kind).prefix;
   return item.type === "message" ? "msg" : item.type === "reasoning" ? "rs" : "item";
 }
 

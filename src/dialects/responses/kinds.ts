@@ -105,7 +105,7 @@ const byCall = new Map(callKinds.map((kind) => [kind.call, kind]));
 const byResult = new Map(callKinds.map((kind) => [kind.result, kind]));
 
 /** A kind that the API does not have is sent as a function. */
-export const kindOf = (kind: string): CallKind => byKind.get(kind) ?? functionKind;
+export const callKindOf = (kind: string): CallKind => byKind.get(kind) ?? functionKind;
 export const kindOfCall = (type: string): CallKind | undefined => byCall.get(type);
 export const kindOfResult = (type: string): CallKind | undefined => byResult.get(type);
 

@@ -8,7 +8,7 @@ import type { Fields } from "../../turn/turn.ts";
 import { nameless } from "../errors/upstream-error.ts";
 import { fieldsOf, filledText, inputText, listOf, numberOf } from "../shared/loose.ts";
 import { isOwnAnnotation } from "./content-parts.ts";
-import { extraOf } from "./fields.ts";
+import { responsesExtra } from "./fields.ts";
 import { type CallKind, isHosted, kindOfCall } from "./kinds.ts";
 
 /** An answer of this dialect has one choice. */
@@ -187,7 +187,7 @@ class TextItem extends OutputItem {
     if (!this.#isMessage) this.#finishAll(this.#summary, item.summary);
     this.#finishAll(this.#content, item.content);
     if (this.#isMessage) {
-      const extra = raw && extraOf(raw, ofMessages);
+      const extra = raw && responsesExtra(raw, ofMessages);
       const cut = complete ? undefined : { complete };
       return this.sink.emit(this, { type: "text-end", choice, ...cut, extra });
     }
@@ -200,7 +200,7 @@ class TextItem extends OutputItem {
       choice,
       ...(encrypted && { encrypted }),
       ...(!complete && { complete }),
-      extra: raw && extraOf(raw, known),
+      extra: raw && responsesExtra(raw, known),
     });
   }
 
@@ -377,7 +377,7 @@ class CallItem extends OutputItem {
       name: upstreamName(this.#isNamed ? (filledText(seen.name) ?? "") : this.#kind.kind),
       ...(namespace && { namespace }),
       ...(itemId && { itemId }),
-      extra: extraOf(seen, [...ofCalls, this.#kind.input]),
+      extra: responsesExtra(seen, [...ofCalls, this.#kind.input]),
     });
     if (this.#held !== "") this.#grow(this.#held);
     return call;

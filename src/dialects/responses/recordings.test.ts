@@ -7,7 +7,7 @@ import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import { kindOf } from "./kinds.ts";
+import { callKindOf } from "./kinds.ts";
 import { readEvents } from "./read-events.ts";
 
 type Recording = {
@@ -66,7 +66,7 @@ function answerOf(play: (read: Read) => void): Answer<UpstreamName> {
 function stated(item: Item<UpstreamName>): { id: unknown; name: string; input: unknown }[] {
   if (item.type === "call") {
     const isNamed = item.kind === "function" || item.kind === "custom";
-    const name = isNamed ? item.name : kindOf(item.kind).call;
+    const name = isNamed ? item.name : callKindOf(item.kind).call;
     return [{ id: item.id, name, input: isNamed ? item.input : JSON.parse(item.input) }];
   }
   if (item.type !== "opaque") return [];

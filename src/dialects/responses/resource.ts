@@ -11,7 +11,7 @@ import { isReportable, losePause, lossReporter, type OnLoss } from "../shared/lo
 import { filledText } from "../shared/loose.ts";
 import { echoFormat } from "./format.ts";
 import { echoText, writeToolChoice } from "./tools.ts";
-import { idPrefix, itemId, outputItemText } from "./items.ts";
+import { itemIdPrefix, itemId, outputItemText } from "./items.ts";
 
 /** The fields of a response that change while it is made. */
 export type Progress = {
@@ -205,7 +205,7 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   if (choice?.choiceExtra !== undefined) loseExtra(choice.choiceExtra, 0, lose);
   for (const item of choice?.items ?? []) {
     if (item.type === "reasoning") loseSignature(item, lose);
-    const id = itemId(item) ?? context.newId(idPrefix(item));
+    const id = itemId(item) ?? context.newId(itemIdPrefix(item));
     if (item.type === "opaque" && item.dialect !== "responses") {
       loseItem(item, lose);
       continue;

@@ -2,7 +2,7 @@ import { bearer, rateLimitHeaders } from "../shared/headers.ts";
 import { sseDone } from "../../stream/sse.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { Dialect, SocketForm } from "../dialect.ts";
-import { errorText } from "../errors/fault-body.ts";
+import { faultBodyText } from "../errors/fault-body.ts";
 import { invalid } from "../shared/shape.ts";
 import { storedAnswers } from "./history.ts";
 import { readEvents } from "./read-events.ts";
@@ -60,7 +60,7 @@ export const responses = {
     writeEvents,
     endMarker: sseDone,
     writeAnswer,
-    writeError: errorText,
+    writeError: faultBodyText,
     rateLimitHeaders,
     tokenCount: {
       route: `${responsesDoor}/input_tokens`,

@@ -7,7 +7,7 @@ import type { Callable, Extra, Fields, Tool, ToolChoice, ToolRef } from "../../t
 import { repairInto, invalid, parametersOf, shaped, type Repair } from "../shared/shape.ts";
 import { given } from "../shared/loose.ts";
 import { chooseTool, flatFormat, readTool, type ToolForm } from "../shared/read-tool.ts";
-import { ownExtra, type Report, silently } from "./fields.ts";
+import { ownResponsesExtra, type OnReason, silently } from "./fields.ts";
 
 const words = z.enum(["auto", "none", "required"]);
 const choice = z.union([words, z.looseObject({ type: z.string() })]);
@@ -123,7 +123,7 @@ type Audience = {
   readonly strict?: boolean | undefined;
   /** Every field that readers of answers want, and no secrets. */
   readonly echo?: boolean | undefined;
-  readonly report: Report;
+  readonly report: OnReason;
 };
 
 function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields | undefined {
@@ -136,7 +136,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
           ? { description: tool.description ?? null, parameters: parametersOf(tool.schema) ?? null }
           : given({ description: tool.description, parameters: parametersOf(tool.schema) })),
         ...given({ strict: tool.strict ?? to.strict }),
-        ...ownExtra(tool.extra, to.report),
+        ...ownResponsesExtra(tool.extra, to.report),
       };
     case "custom":
       return {
@@ -146,7 +146,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
           description: tool.description,
           format: tool.format && flatFormat(tool.format),
         }),
-        ...ownExtra(tool.extra, to.report),
+        ...ownResponsesExtra(tool.extra, to.report),
       };
     case "namespace":
       return {
@@ -154,7 +154,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
         name: tool.name,
         description: tool.description ?? "",
         tools: tool.tools.map((inner) => writeTool(inner, to)).filter((one) => one !== undefined),
-        ...ownExtra(tool.extra, to.report),
+        ...ownResponsesExtra(tool.extra, to.report),
       };
     case "builtin":
       if (tool.dialect !== "responses") {
@@ -168,7 +168,7 @@ function writeTool<Name extends AnyName>(tool: Tool<Name>, to: Audience): Fields
 }
 
 /** The tools that an item declares. */
-export const writeItemTools = (tools: readonly Tool[], report: Report): Fields[] =>
+export const writeItemTools = (tools: readonly Tool[], report: OnReason): Fields[] =>
   tools.map((tool) => writeTool(tool, { report })).filter((tool) => tool !== undefined);
 
 /** Keys to other servers are not repeated, nor does the API itself. */

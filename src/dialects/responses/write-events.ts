@@ -9,9 +9,9 @@ import { faultBody } from "../errors/fault-body.ts";
 import { literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
 import { isHostedEvent } from "./event-types.ts";
-import { writeAnnotation, writeLogprobs } from "./content-parts.ts";
+import { writeResponsesAnnotation, writeLogprobs } from "./content-parts.ts";
 import { callText, messageText, outputItemText } from "./items.ts";
-import { type CallKind, canRun, kindOf } from "./kinds.ts";
+import { type CallKind, canRun, callKindOf } from "./kinds.ts";
 import {
   failedStatus,
   loseExtra,
@@ -287,7 +287,7 @@ class ResponsesWriter implements EventWriter<ClientName> {
     const message = this.#message;
     if (message === undefined) return;
     const { where, annotations } = this.#partOf(message, "output_text");
-    const annotation = writeAnnotation(raw);
+    const annotation = writeResponsesAnnotation(raw);
     if (annotation === undefined) return;
     const index = annotations.push(annotation) - 1;
     const fields = `"annotation_index":${index},"annotation":${JSON.stringify(annotation)}`;
@@ -392,7 +392,7 @@ class ResponsesWriter implements EventWriter<ClientName> {
   }
 
   #openCall(start: CallStart<ClientName>): void {
-    const kind = kindOf(start.kind);
+    const kind = callKindOf(start.kind);
     let place: Place | undefined;
     let head = "";
     if (kind.events !== undefined) {

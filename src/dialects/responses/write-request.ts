@@ -4,12 +4,12 @@ import type { UpstreamName } from "../../turn/names.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
-import type { Target, Written } from "../dialect.ts";
+import type { Target, WrittenRequest } from "../dialect.ts";
 import { ERROR_IN_TEXT, withErrorText } from "../shared/content.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
-import { bodyWith, forwardChanges, withTools } from "../shared/source-text.ts";
+import { forwardedText, withTools } from "../shared/source-text.ts";
 import { othersToolsText, ownToolsText, writeToolChoice } from "./tools.ts";
-import type { Report } from "./fields.ts";
+import type { OnReason } from "./fields.ts";
 import { writeFormat } from "./format.ts";
 import { withKnownAnnotations } from "./content-parts.ts";
 import { withoutMadeId, writeItem } from "./items.ts";
@@ -19,9 +19,9 @@ import { responsesTraits } from "./traits.ts";
 type Drop = (path: string, reason: string, action?: "dropped" | "reshaped" | "repaired") => void;
 
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
-export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
   const { profile } = to;
-  if (to.straight) return { text: straightText(turn, to), decisions: [] };
+  if (to.straight) return { text: forwardedText(turn, to), decisions: [] };
   const { fields, decisions } = writeParams(
     turn,
     { name: "responses", traits: responsesTraits },
@@ -50,9 +50,6 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): Written {
   return { text: withWrittenTools(body, turn, drop), decisions };
 }
 
-const straightText = ({ body, stream }: Turn<UpstreamName>, { profile, model }: Target): string =>
-  bodyWith(body, forwardChanges(body, { model, stream, profile }));
-
 function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
   if (turn.tools.length === 0) return JSON.stringify(body);
   const write = turn.dialect === "responses" ? ownToolsText : othersToolsText;
@@ -70,7 +67,7 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       instructions = plainText(item);
       continue;
     }
-    const report: Report = (reason, action) => drop(itemPath(turn, at), reason, action);
+    const report: OnReason = (reason, action) => drop(itemPath(turn, at), reason, action);
     if (item.type === "reasoning" && turn.dialect !== "responses" && isNothing(item)) continue;
     if (item.type === "reasoning" && profile.reasoning === "none") {
       report(`the ${profile.name} profile takes no past reasoning`);

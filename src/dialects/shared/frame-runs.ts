@@ -17,7 +17,7 @@ type Event = TurnEvent<UpstreamName>;
 export type Delta = TextDelta | ReasoningDelta | CallDelta;
 
 /** Frames that follow one another, read as one delta. */
-export type Run = {
+export type FrameRun = {
   readonly literals: Literals;
   /** The offset of the next frame. */
   readonly end: number;
@@ -57,10 +57,10 @@ export class FrameRuns {
   /** Events of the frame that is being read, and the last of them. */
   #events = 0;
   #last: Event | undefined;
-  #run: Run | undefined;
+  #run: FrameRun | undefined;
 
   /** A frame or a run begins. */
-  begin(run?: Run): void {
+  begin(run?: FrameRun): void {
     this.#events = 0;
     this.#run = run;
   }
@@ -91,7 +91,7 @@ export class FrameRuns {
   }
 
   /** Reads the frames of a text that fit, from `at` on. `sequence`: the number of the first. */
-  take(text: string, at: number, sequence = 0): Run | undefined {
+  take(text: string, at: number, sequence = 0): FrameRun | undefined {
     const stencil = this.#stencil;
     if (stencil === undefined) return undefined;
     const literals: string[] = [];

@@ -118,7 +118,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Counts the values of a JSON text: its commas and opening brackets outside of strings. */
-export const valuesIn = (text: string): number => measure(text, 0, 1).values;
+export const countValues = (text: string): number => measure(text, 0, 1).values;
 
 /** Counts the values of the one that begins at `from`. `end`: the offset of the comma or bracket after it. */
 function measure(text: string, from: number, open = 0): { end: number; values: number } {

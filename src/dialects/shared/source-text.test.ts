@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { genericChat } from "../../profiles/generic.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { BodyReader } from "./body.ts";
-import { bodyWith, dropSource, forwardChanges, withFields } from "./source-text.ts";
+import { bodyWith, dropSource, forwardedText, withFields } from "./source-text.ts";
 
 const set = (text: string, changes: Fields): string =>
   withFields(JSON.parse(text) as Fields, { text }, changes);
@@ -54,14 +54,16 @@ describe("the client's own text", () => {
       expect(bodyWith(read(text), { model: "b" })).toBe(text.replace('"a"', '"b"'));
   });
 
-  it("is told of what differs only", () => {
-    const to = { model: "m", stream: true, profile: { ...genericChat, fields: { a: 1, b: 2 } } };
-    expect(forwardChanges({ model: "m", stream: true, a: 3 }, to)).toEqual({ b: 2 });
-    expect(forwardChanges({ model: "x", stream: false, a: null, b: 0 }, to)).toEqual({
-      model: "m",
-      stream: true,
-      a: 1,
-    });
+  it("is forwarded with only those fields changed that differ", () => {
+    const to = { model: "m", profile: { ...genericChat, fields: { a: 1, b: 2 } } };
+    const forward = (text: string, more?: Fields): string =>
+      forwardedText({ body: new BodyReader().read(text), stream: true }, to, more);
+    expect(forward('{ "model":"m","stream":true,"a":3 }')).toBe(
+      '{ "model":"m","stream":true,"a":3 ,"b":2}',
+    );
+    expect(forward('{"model":"x", "stream":false,"a":null,"b":0}', { c: 3 })).toBe(
+      '{"model":"m", "stream":true,"a":1,"b":0,"c":3}',
+    );
   });
 
   it("means what it did, but for what is set, whatever it is", () => {

@@ -1,6 +1,7 @@
 import { firstMember, nextMember, type Span } from "../../json/scan.ts";
-import type { Profile } from "../../turn/profile.ts";
-import type { Fields } from "../../turn/turn.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields, Turn } from "../../turn/turn.ts";
+import type { Target } from "../dialect.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { addFields } from "./params.ts";
 
@@ -46,20 +47,20 @@ export function bodyWith(body: WithSource, changes: Fields): string {
   return withOwnTools({ ...rest, ...changes }, tools);
 }
 
-type Forwarded = {
-  /** The model's name at the upstream. */
-  readonly model: string;
-  readonly stream: boolean;
-  readonly profile: Profile;
-};
-
-/** The fields of a client's own request that an upstream of the same dialect must get with other values. */
-export function forwardChanges(body: Fields, { model, stream, profile }: Forwarded): Fields {
+/**
+ * The client's own request for an upstream of the same dialect, with the fields that this upstream
+ * must get with other values; `more`: further such fields.
+ */
+export function forwardedText(
+  { body, stream }: Pick<Turn<UpstreamName>, "body" | "stream">,
+  { model, profile }: Pick<Target, "model" | "profile">,
+  more?: Fields,
+): string {
   const changes: Record<string, unknown> = {};
   addFields(changes, profile, body);
   if (body.model !== model) changes.model = model;
   if (stream && body.stream !== true) changes.stream = true;
-  return changes;
+  return bodyWith(body, more === undefined ? changes : { ...changes, ...more });
 }
 
 /** Keeps everything else, byte for byte. A repeated key is set everywhere. */

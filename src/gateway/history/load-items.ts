@@ -1,4 +1,4 @@
-import { checkCount, checkItems, valuesIn } from "../../dialects/shared/request-counts.ts";
+import { checkCount, checkItems, countValues } from "../../dialects/shared/request-counts.ts";
 import type { EntryHead, Key, Weigh } from "../../history/log.ts";
 import { append } from "../../turn/append.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -51,7 +51,7 @@ async function parseItems(
   let values = 0;
   for (const text of texts) {
     await rest();
-    values += valuesIn(text);
+    values += countValues(text);
     checkCount("values", values, counts, path);
     append(items, parsed(text, parse));
   }

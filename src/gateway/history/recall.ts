@@ -11,7 +11,7 @@ import type {
 import {
   checkCount,
   checkPieces,
-  valuesIn,
+  countValues,
   type CountLimits,
 } from "../../dialects/shared/request-counts.ts";
 import { noStore } from "../../history/none.ts";
@@ -143,7 +143,7 @@ async function withItems(
   for (const id of ids) {
     const item = found.items.get(id);
     if (item === undefined) continue;
-    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: valuesIn(item.json) };
+    const size = sizes.get(id) ?? { bytes: utf8Length(item.json), values: countValues(item.json) };
     sizes.set(id, size);
     bytes += size.bytes;
     if (bytes > limit - utf8Length(text)) throw tooLarge(limit);

@@ -1,7 +1,7 @@
 /** Admits requests by their heads, and serves them when their bodies have arrived. */
 
 import type { DoorDialect } from "../../dialects/dialect.ts";
-import { errorText } from "../../dialects/errors/fault-body.ts";
+import { faultBodyText } from "../../dialects/errors/fault-body.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
 import { authorize, requestIdOf } from "./admission.ts";
@@ -128,7 +128,11 @@ const remedies: { readonly [Code in FaultCode]?: Readonly<Record<string, string>
 
 function sendFault(reply: Reply, fault: Fault, { requestId, door, headers, date }: Refused): void {
   const { retryAfter, allow, acceptEncoding, rateLimits } = fault.detail;
-  const { requestIdHeader = "x-request-id", writeError = errorText, rateLimitHeaders } = door ?? {};
+  const {
+    requestIdHeader = "x-request-id",
+    writeError = faultBodyText,
+    rateLimitHeaders,
+  } = door ?? {};
   const head = {
     "x-request-id": requestId,
     [requestIdHeader]: requestId,

@@ -1,7 +1,7 @@
 import { fieldsOf, filledText, numberOf } from "../../dialects/shared/loose.ts";
 import { Fault, type FaultCode, type FaultDetail } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { faultText, faultWords } from "../../dialects/errors/upstream-error.ts";
+import { upstreamFaultText, faultWords } from "../../dialects/errors/upstream-error.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
 import { type Failing, readError, failureOfRefusal, shown, whoIs } from "../http/fault.ts";
 import type { Failure } from "../retry.ts";
@@ -99,7 +99,7 @@ function faultOfKind(kind: string, message: string, codex: CodexContext): Fault 
   if (code === "upstream.auth" && signIn !== undefined) return wrongSignIn(signIn);
   const text = (readError(message).message ?? message).slice(0, 2000);
   const { remedy } = remedies[code];
-  return new Fault(code, faultText(whoIs(codex), { did, remedy }, text), {
+  return new Fault(code, upstreamFaultText(whoIs(codex), { did, remedy }, text), {
     upstreamCode: openai,
     said: { message: text, code: openai },
     retryAfter:

@@ -1,7 +1,7 @@
 import {
   CONTEXT_LENGTH,
   faultOfError,
-  faultText,
+  upstreamFaultText,
   faultWords,
   isTooLong,
   keptStatus,
@@ -71,7 +71,7 @@ export function failureOfRefusal(failing: Failing, answered: Answered): Failure 
   const reason = error.message ?? (isError || place === "" ? "" : `to ${place}`);
   const words = { did: `${did} (${status})`, remedy };
   const advised = headerValue(headers["x-should-retry"]);
-  const fault = new Fault(code, faultText(whoIs(failing), words, reason), {
+  const fault = new Fault(code, upstreamFaultText(whoIs(failing), words, reason), {
     param: error.param,
     upstreamCode: upstreamCodeOf(error, code),
     said: { message: error.message, code: error.code, type: error.type },
