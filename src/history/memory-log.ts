@@ -69,8 +69,14 @@ type Holding = {
   /** By the id of an item, or by its group. */
   readonly items: Map<string, Kept>;
   readonly notes: Map<string, Kept>;
+  /** Without plans that are found by their owner's id. */
   readonly byOwner: Map<string, Set<Kept>>;
+  /** The number of entries. */
+  size: number;
 };
+
+/** A plan has the id of its answer, so a second map would only repeat it: every turn leaves one. */
+const isFoundById = ({ kind, id, owner }: Kept): boolean => kind === "plan" && id === owner;
 
 type New = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
 
@@ -220,8 +226,10 @@ export class MemoryLog implements Log {
     if (this.#find({ tenant, kind, id }) === undefined) return false;
     this.leases.drop({ tenant, id });
     const others = kind === "list" ? "response" : "list";
-    for (const kept of this.#tenants.get(tenant)?.byOwner.get(id) ?? [])
-      if (kept.kind !== others) this.#remove(kept);
+    const held = this.#tenants.get(tenant);
+    const plan = held?.byId.plan.get(id);
+    if (plan !== undefined && isFoundById(plan)) this.#remove(plan);
+    for (const kept of held?.byOwner.get(id) ?? []) if (kept.kind !== others) this.#remove(kept);
     return true;
   }
 
@@ -332,7 +340,8 @@ export class MemoryLog implements Log {
     if (replaced !== undefined && kind !== "response") this.#remove(replaced);
     let held = this.#tenants.get(tenant);
     if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
-    if (owner !== undefined) {
+    held.size++;
+    if (owner !== undefined && !isFoundById(made)) {
       const owned = held.byOwner.get(owner);
       if (owned === undefined) held.byOwner.set(owner, new Set([made]));
       else owned.add(made);
@@ -369,10 +378,10 @@ export class MemoryLog implements Log {
     for (const name of itemNames(input, items)) unname(held.items, name);
     for (const note of notes) unname(held.notes, note.id);
     if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
-    const owned = held.byOwner.get(owner);
+    const owned = isFoundById(kept) ? undefined : held.byOwner.get(owner);
     owned?.delete(kept);
     if (owned?.size === 0) held.byOwner.delete(owner);
-    if (held.byOwner.size === 0) this.#tenants.delete(tenant);
+    if (--held.size === 0) this.#tenants.delete(tenant);
   }
 
   #dropExpired(now: number): void {
@@ -390,6 +399,7 @@ const newHolding = (): Holding => ({
   items: new Map(),
   notes: new Map(),
   byOwner: new Map(),
+  size: 0,
 });
 
 const headOf = ({ id = "", previous, json, origin }: Kept): EntryHead => ({
