@@ -101,13 +101,13 @@ export type Observer = {
 
 /** All counters. The `wink` names come from the specification of progressive disclosure. */
 export const counters = {
-  "wink.tools.injected": "Tools that were added to a conversation under way.",
+  "wink.tools.injected": "Tools that were added to a running conversation.",
   "wink.disclosure.dynamic": "Sections with tools that were opened without a restart.",
-  "wink.disclosure.restarts": "Conversations that began anew for a section with tools.",
+  "wink.disclosure.restarts": "Conversations that restarted for a section with tools.",
   "patchbay.disclosure.opened": "Sections that were opened.",
-  "patchbay.disclosure.unknown": "Readings of sections that are not there.",
-  "patchbay.disclosure.hidden_rounds": "Questions to a model that it answered with readings alone.",
-  "patchbay.disclosure.skipped": "Tools that were left out because another had their name.",
+  "patchbay.disclosure.unknown": "Readings of sections that do not exist.",
+  "patchbay.disclosure.hidden_rounds": "Requests that the model answered only with readings.",
+  "patchbay.disclosure.skipped": "Tools that were omitted because another tool has their name.",
 } as const satisfies Record<string, string>;
 
 type CounterName = keyof typeof counters;

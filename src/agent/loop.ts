@@ -77,7 +77,7 @@ async function* innerLoop(
     if (state.rounds >= limits.rounds)
       throw new Fault(
         "agent.rounds",
-        `The model was asked ${state.rounds} times and has not answered. Raise \`limits.rounds\` if it needs more.`,
+        `The model has not answered after ${state.rounds} requests. Raise \`limits.rounds\` if it needs more.`,
       );
     const round = ++state.rounds;
     yield { type: "round-start", round };
@@ -180,7 +180,7 @@ async function* callModel(
   const { fault, choices, usage } = folded.answer();
   if (fault !== undefined) throw fault;
   const [choice] = choices;
-  if (choice === undefined) throw new Fault("upstream.empty", "The model said nothing.");
+  if (choice === undefined) throw new Fault("upstream.empty", "The model returned no answer.");
   const { stop } = choice;
   // Calls that were cut off must not run.
   const isWhole = (item: Item): boolean => item.type !== "call" || item.status !== "incomplete";

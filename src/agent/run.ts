@@ -84,7 +84,7 @@ export async function runToEnd<P, O>(
     if (event.type === "run-end") return event.result;
     if (event.type === "run-fail") throw event.fault;
   }
-  throw new Fault("gateway.internal", "The run ended without an end.");
+  throw new Fault("gateway.internal", "The run ended without a final event.");
 }
 
 async function startRun(

@@ -86,7 +86,7 @@ export class Session implements SessionView {
     const where = first === undefined ? "" : ` at \`${first.path.join(".")}\`: ${first.message}`;
     throw new Fault(
       "agent.invalid",
-      `This is not a saved session of version 1${where}. Give \`Session.from\` what \`JSON.parse\` made of a session's own JSON.`,
+      `This is not a saved session of version 1${where}. Pass the value that \`JSON.parse\` returns for a session's JSON.`,
       {},
       read.error,
     );

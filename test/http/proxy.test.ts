@@ -60,7 +60,7 @@ describe("an upstream behind a proxy", () => {
     const { error } = (await response.json()) as { error: Body };
     expect(error).toMatchObject({
       code: "upstream.unreachable",
-      message: `Upstream \`fake\` at https://models.example (by the proxy ${proxy.host}) cannot be reached: the proxy would not pass it on (UND_ERR_ABORTED). Check its \`base_url\`, and that it runs.`,
+      message: `Upstream \`fake\` at https://models.example (by the proxy ${proxy.host}) cannot be reached: the proxy refused the connection (UND_ERR_ABORTED). Check its \`base_url\`, and that it runs.`,
     });
     expect(JSON.stringify(served.happenings)).not.toContain(SECRET);
   });

@@ -110,7 +110,7 @@ describe("an upstream that sends its clients elsewhere", () => {
     );
     await using served = await serve(onto("chat", upstream.url));
     const text = (await (await ask(served, "chat")).text()) + JSON.stringify(served.happenings);
-    expect(text).toContain(`sent us elsewhere (307)${place}. `);
+    expect(text).toContain(`redirected the request (307)${place}. `);
     expect(text).not.toMatch(/canary|user:pass/);
   });
 });
@@ -152,7 +152,7 @@ describe("an answer whose length is wrong", () => {
     `${head}transfer-encoding: chunked\r\n\r\n${sent.join("")}`;
   const size = (text: string, by = 0): string => (text.length + by).toString(16);
   const CUT = "closed the connection before the answer was complete";
-  const NO_HTTP = "does not speak HTTP as we know it";
+  const NO_HTTP = "does not send a valid HTTP response";
   const BROKEN = "sent a broken answer";
   const wrong: readonly (readonly [what: string, bytes: string, said: string])[] = [
     ["a length that is too large", sized(body.length + 5), CUT],

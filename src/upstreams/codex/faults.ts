@@ -36,7 +36,7 @@ const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["flexUnavailable", ["upstream.overloaded", "has no room for this service tier"]],
   ["policyCapacityUnavailable", ["upstream.overloaded", "is overloaded"]],
   ["modelNotFound", ["upstream.not_found", "has no such model", "model_not_found"]],
-  ["unauthorized", ["upstream.auth", "was not let in"]],
+  ["unauthorized", ["upstream.auth", "was denied access"]],
   ["internalServerError", ["upstream.failed", "had an error"]],
   ["badRequest", refused],
   ["cyberPolicy", [...refused, "cyber_policy"]],
@@ -66,7 +66,7 @@ function turnFault(error: Fields | undefined, codex: CodexContext): Fault {
   if (error === undefined)
     return new Fault(
       "upstream.cut",
-      `Upstream \`${codex.name}\` broke the turn off; send the request again.`,
+      `Upstream \`${codex.name}\` ended the turn before its answer was complete; send the request again.`,
     );
   const message = withoutSuffixes(filledText(error.message) ?? "");
   const { kind, status } = readKind(error.codexErrorInfo);
@@ -163,7 +163,7 @@ export class CodexError extends Error {
 /** The failure of a turn that has had no event yet. */
 export function failureOf(error: unknown, codex: CodexContext): Failure {
   if (!(error instanceof CodexError)) {
-    const message = "The gateway failed on the way to Codex; its log has the reason.";
+    const message = "The gateway could not send the request to Codex; its log has the reason.";
     return { fault: new Fault("gateway.internal", message, {}, error), again: false };
   }
   const describe = failures[error.reason.type] as (codex: CodexContext, cause: Cause) => Failure;
@@ -224,7 +224,7 @@ const failures = {
   unstartable: (_: CodexContext, { error }: { error: string }) =>
     passing(
       "upstream.unreachable",
-      "The upstream could not start Codex; the gateway's log says why.",
+      "The upstream could not start Codex; the gateway's log has the reason.",
       { log: { error } },
     ),
   closing: () => final("gateway.stopping", "The upstream is being closed; try again."),
@@ -232,7 +232,7 @@ const failures = {
   exited: ({ name }: CodexContext, { reason }: { reason: string }) => ({
     ...passing(
       "upstream.cut",
-      `The Codex process of upstream \`${name}\` ended (${reason}) before the answer was over; send the request again.`,
+      `The Codex process of upstream \`${name}\` ended (${reason}) before the answer was complete; send the request again.`,
     ),
     after: 0,
   }),
@@ -254,7 +254,7 @@ const failures = {
     if (data?.input_error_code === "input_too_large")
       return final(
         "upstream.too_large",
-        `Upstream \`${name}\` takes no text this long; send less.`,
+        `Upstream \`${name}\` does not accept a text this long; send less.`,
       );
     const error = { message: message.slice(0, 1000), codexErrorInfo: "badRequest" };
     return { fault: turnFault(error, codex), again: false };
@@ -262,7 +262,7 @@ const failures = {
   "queue-full": ({ name }: CodexContext) =>
     final(
       "upstream.overloaded",
-      `Upstream \`${name}\` has as many turns as it can take, and as many waiting as may wait; try again, or raise \`processes\`, \`seats\` or \`queue\`.`,
+      `Upstream \`${name}\` runs as many turns as it may, and its queue is full; try again, or raise \`processes\`, \`seats\` or \`queue\`.`,
       { retryAfter: "5" },
     ),
   "turn-failed": (codex: CodexContext, { error }: { error: Fields | undefined }) => {
@@ -285,16 +285,16 @@ const failures = {
   "no-content": ({ name }: CodexContext) =>
     final(
       "upstream.empty",
-      `Upstream \`${name}\` passed nothing on: the model said nothing, or refused, which Codex does not tell. Try again, or ask otherwise.`,
+      `Upstream \`${name}\` returned no content: the model's answer was empty, or the model refused, which Codex does not report. Try again, or change the request.`,
     ),
   silent: ({ name }: CodexContext, { ms }: { ms: number }) =>
     final(
       "upstream.idle_timeout",
-      `Upstream \`${name}\` said nothing for ${Math.round(ms / 1000)} s. Try again, or raise \`timeouts.idle\`.`,
+      `Upstream \`${name}\` sent nothing for ${Math.round(ms / 1000)} s. Try again, or raise \`timeouts.idle\`.`,
     ),
   "slow-client": ({ name }: CodexContext) =>
     final(
       "client.slow",
-      `The answer was read so slowly that too much of it was waiting, and upstream \`${name}\` cannot be slowed down; read faster, or ask for less.`,
+      `The client read the answer so slowly that the buffer is full, and upstream \`${name}\` cannot be slowed down; read faster, or request a shorter answer.`,
     ),
 };

@@ -108,14 +108,14 @@ const KEY_VARIABLE = "PATCHBAY_CODEX_KEY";
 const OPENAI = "https://api.openai.com/v1";
 const HUGE = 1_000_000_000;
 
-/** Whether Codex needs to be signed in. */
+/** Without an address and a key, Codex uses its sign-in. */
 export const needsLogin = ({ baseUrl, apiKey }: Provider): boolean =>
   baseUrl === undefined && apiKey === undefined;
 
 /** The first words of our configuration file. */
 const WRITTEN = "# Written by Patchbay";
 
-/** Turns off whatever Codex adds to a request: tools, prompts, web search, compaction. */
+/** Turns off everything that Codex adds to a request: tools, prompts, web search, compaction. */
 const configText = (catalog: string): string => `${WRITTEN} at every start.
 model_catalog_json = ${JSON.stringify(catalog)}
 check_for_update_on_startup = false

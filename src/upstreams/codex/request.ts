@@ -50,7 +50,7 @@ const MUST_CALL = "Answer by calling at least one of the tools.";
 const requiredInWords: Decision = {
   path: "tool_choice",
   action: "changed",
-  reason: "Codex cannot be made to call a tool, so the model is asked to in words",
+  reason: "Codex cannot force a call, so the instructions ask the model for one",
 };
 
 /** Writes a turn for Codex. */
@@ -163,7 +163,7 @@ function writeFormat({ format, traits }: Turn<UpstreamName>, decisions: Decision
   const { schema, description } = format;
   const hasRoom = typeof schema === "object" && schema.description === undefined;
   if (description === undefined || !hasRoom) return { outputSchema: schema };
-  decide("reshaped", "the description is told in the schema");
+  decide("reshaped", "the description is moved into the schema");
   return { outputSchema: { ...schema, description } };
 }
 
@@ -200,8 +200,8 @@ export function writeCodexItem(item: Item<UpstreamName>, decide: Decide): Fields
     case "call":
       return { type: "function_call", call_id: item.id, name: item.name, arguments: item.input };
     case "result": {
-      const told = withErrorText(item, () => decide("reshaped", ERROR_IN_TEXT));
-      const output = writeOutput(told, decide);
+      const withError = withErrorText(item, () => decide("reshaped", ERROR_IN_TEXT));
+      const output = writeOutput(withError, decide);
       return { type: "function_call_output", call_id: item.call, output };
     }
     case "opaque":
@@ -327,7 +327,6 @@ function dynamicTools(
 /** The deepest schema that Codex's JSON parser reads within a message; to a deeper one it does not reply. */
 const MAX_DEPTH = 100;
 
-/** Whether Codex can read a schema. */
 const isReadable = (schema: unknown): boolean =>
   typeof schema !== "object" || schema === null || isShallow(schema);
 

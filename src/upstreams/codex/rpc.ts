@@ -199,7 +199,7 @@ export class Rpc {
     const listener = this.#listeners.get(filledText(params.threadId) ?? "");
     if (listener?.onRequest(id, method, params) === true) return;
     this.#options.onUnexpected("unknown-request");
-    this.respondError(id, `Patchbay does not do ${method.slice(0, 60)}.`);
+    this.respondError(id, `Patchbay does not support ${method.slice(0, 60)}.`);
   }
 
   #notified(method: string, params: Fields): void {

@@ -213,7 +213,8 @@ export class Thread implements Listener {
     const ignore = (): void => {}; // The turn or the process has ended already.
     if (turnId !== undefined && this.#reader.state !== "over")
       await rpc.request("turn/interrupt", { threadId, turnId }, urgent).catch(ignore);
-    for (const id of this.#toolRequests.values()) rpc.respondError(id, "The turn is over.", urgent);
+    for (const id of this.#toolRequests.values())
+      rpc.respondError(id, "The turn has ended.", urgent);
     await rpc.request("thread/unsubscribe", { threadId }, urgent).catch(ignore);
     this.#unsubscribe();
   }

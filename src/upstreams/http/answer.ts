@@ -114,7 +114,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
     if (encoding === "" || encoding === "identity") return;
     if (this.#form !== "refusal")
       return this.#failMalformed(
-        `packed its answer (${encoding}) though it was not asked to. Switch compression off there.`,
+        `compressed its answer (${encoding}), which the gateway did not request. Switch compression off there.`,
       );
     this.#failRefused();
     this.#controller?.abort(readEnough);
@@ -237,7 +237,7 @@ export class HttpAnswer implements ResponseHandler, Flow {
       this.#text = text;
       if (text.length > MAX_BLANKS)
         this.#failMalformed(
-          `sent more than ${MAX_BLANKS} blanks and no answer. Try again, or check what runs there.`,
+          `sent more than ${MAX_BLANKS} blank characters and no answer. Try again, or check the server at its \`base_url\`.`,
         );
       return;
     }

@@ -155,6 +155,6 @@ describe("a broken connection", () => {
     const messageOf = (started: boolean): string =>
       broken(failing, coded("HPE_X", "HTTPParserError"), started).fault.message;
     expect(messageOf(true)).toContain("sent a broken answer");
-    expect(messageOf(false)).toContain("does not speak HTTP as we know it");
+    expect(messageOf(false)).toContain("does not send a valid HTTP response");
   });
 });

@@ -54,7 +54,7 @@ type Answered = {
 };
 
 const elsewhere: FaultWords = {
-  did: "sent us elsewhere",
+  did: "redirected the request",
   remedy: "Check its `base_url`: it must be the address that answers.",
 };
 
@@ -131,7 +131,7 @@ const notHttp: Break = [
   "upstream.malformed",
   false,
   ({ name, origin }) =>
-    `What answers at ${origin} does not speak HTTP as we know it. Check the \`base_url\` of upstream \`${name}\`.`,
+    `The server at ${origin} does not send a valid HTTP response. Check the \`base_url\` of upstream \`${name}\`.`,
 ];
 const unreachableFor = (again: boolean): Break => [
   "upstream.unreachable",
@@ -149,9 +149,9 @@ const garbled: Break = [
   "upstream.malformed",
   true,
   (failing) =>
-    `${whoIs(failing)} sent a broken answer: its \`content-length\`, or the length of a chunk, is wrong. Try again, or look at what answers at ${failing.origin}.`,
+    `${whoIs(failing)} sent a broken answer: its \`content-length\`, or the length of a chunk, is wrong. Try again, or check the server at ${failing.origin}.`,
 ];
-/** This machine lacks something: no upstream is to blame, and another would fare no better. */
+/** This machine lacks a resource, so that another upstream would fail too. */
 const exhausted: Break = [
   "gateway.exhausted",
   false,
@@ -167,7 +167,7 @@ const breaks: Readonly<Record<string, Break>> = {
     "upstream.malformed",
     false,
     (failing) =>
-      `${whoIs(failing)} answered first with an HTTP status below 200 that nobody asked for, such as \`100 Continue\`, which is not read. Switch that off there, or in the proxy before it.`,
+      `${whoIs(failing)} sent an interim HTTP status that the gateway does not support, such as \`100 Continue\`. Switch interim statuses off at the upstream, or at the proxy before it.`,
   ],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: garbled,
   UND_ERR_CLOSED: stopping,
@@ -241,7 +241,7 @@ export const tooLong = (longest: number): string =>
 /** A text that is neither a stream nor JSON. It may give the reason. */
 export function noAnswer(failing: Failing, body: string): Failure {
   const message = readError(redact(failing, body)).message ?? "";
-  const problem = `answered with a text that is no answer: ${stopped(message)} Check its \`base_url\` and \`dialect\`.`;
+  const problem = `answered with a text that is neither a stream nor JSON: ${stopped(message)} Check its \`base_url\` and \`dialect\`.`;
   const { fault } = malformedAnswer(failing, problem, { said: { message } });
   return { fault: shown(failing, fault), again: false };
 }
@@ -302,13 +302,13 @@ export function shown(failing: Failing, fault: Fault): Fault {
 }
 
 const reasons: readonly (readonly [RegExp, string])[] = [
-  [/^E[MN]FILE$/, "it has as many files and connections open as it may"],
-  [/^(ENOBUFS|ENOMEM)$/, "the system has no memory left for it"],
+  [/^E[MN]FILE$/, "it has reached its limit of open files and connections"],
+  [/^(ENOBUFS|ENOMEM)$/, "the system has no memory left"],
   [/^ECONNREFUSED$/, "nothing listens there"],
   [/^(ENOTFOUND|EAI_\w+)$/, "its host name cannot be resolved"],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "it closed the connection before it answered"],
-  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, "there is no way to it from here"],
-  [/^UND_ERR_(ABORTED|PRX_\w+)$/, "the proxy would not pass it on"],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, "no network route leads to it"],
+  [/^UND_ERR_(ABORTED|PRX_\w+)$/, "the proxy refused the connection"],
   [/CERT|SIGNATURE|ALTNAME/, "its certificate is not trusted"],
   [/SSL|TLS|EPROTO/, "it does not speak TLS"],
   [/INVALID_ARG/, "the request could not be written; a header or the path has a bad character"],

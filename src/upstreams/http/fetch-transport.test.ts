@@ -96,7 +96,7 @@ describe("an upstream that is asked with fetch", () => {
       response.writeHead(307, { location: "http://127.0.0.1:1/other" }).end(),
     );
     const fault = await faultOf(upstream);
-    expect(fault.message).toContain("sent us elsewhere (307): to http://127.0.0.1:1/other");
+    expect(fault.message).toContain("redirected the request (307): to http://127.0.0.1:1/other");
   });
 });
 

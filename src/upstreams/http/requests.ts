@@ -101,7 +101,7 @@ const late = (failing: Failing, mostMs: number): Fault =>
   upstreamFault(
     "upstream.idle_timeout",
     failing,
-    `took longer than ${mostMs} ms to send a list. Try again, or name its models in \`models\`.`,
+    `took longer than ${mostMs} ms to send a complete response. Try again, or name its models in \`models\`.`,
   );
 
 /** The body of a success; any other response is thrown as a Fault. */
@@ -161,7 +161,7 @@ export const tokenCounter =
     });
     const count = numberOf(fieldsOf(jsonOf(bodyOf(connection, await promise)))?.input_tokens);
     if (count !== undefined) return count;
-    throw malformedAnswer(failing, "did not say how many tokens it counts.").fault;
+    throw malformedAnswer(failing, "returned no token count.").fault;
   };
 
 const left = (): Fault =>
