@@ -209,21 +209,16 @@ async function withinTime(
 ): Promise<unknown> {
   signal.throwIfAborted();
   const timeoutMs = tool.timeoutMs ?? limits.toolMs;
-  const own = new AbortController();
+  const timeout = new AbortController();
+  const either = AbortSignal.any([signal, timeout.signal]);
   const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (reason: unknown): void => {
-    own.abort(reason);
-    reject(reason instanceof Error ? reason : new Error(String(reason)));
-  };
-  const cancel = (): void => stop(signal.reason);
-  signal.addEventListener("abort", cancel, { once: true });
+  either.addEventListener("abort", () => reject(either.reason as Error), { once: true });
   const cancelTimer = clock.at(clock.now() + timeoutMs, () =>
-    stop(new Error(`the tool took longer than ${timeoutMs} ms`)),
+    timeout.abort(new Error(`the tool took longer than ${timeoutMs} ms`)),
   );
   try {
-    return await Promise.race([promise, Promise.resolve(own.signal).then(work)]);
+    return await Promise.race([promise, Promise.resolve(either).then(work)]);
   } finally {
     cancelTimer();
-    signal.removeEventListener("abort", cancel);
   }
 }

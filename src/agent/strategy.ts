@@ -40,7 +40,7 @@ export type Load = {
   readonly history: number;
 };
 
-/** A token behind a lost cached prefix costs 1.25 instead of 0.1. */
+/** After a lost cached prefix, a token costs 1.25 instead of 0.1. */
 const REWRITE_COST = 1.15;
 
 /** The strategy that opens closed sections at the least cost. */

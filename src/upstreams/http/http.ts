@@ -252,7 +252,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
 const notSigned = (cause: unknown): Fault =>
   new Fault(
     "upstream.auth",
-    "The request could not be signed. Check the \`sign\` function of this upstream.",
+    "The request could not be signed. Check the `sign` function of this upstream.",
     {},
     cause,
   );

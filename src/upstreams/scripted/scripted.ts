@@ -253,7 +253,7 @@ class ScriptedAnswer {
   *#raw({ dialect, body, frames = [], sse: text, bytes }: RawStep): Generator<Event, void> {
     const open = this.#readers.get(dialect) ?? this.#start(dialect);
     if (open === undefined) {
-      const message = `The script of upstream \`${this.#options.name}\` has frames of \`${dialect}\`, which nobody here reads.`;
+      const message = `The script of upstream \`${this.#options.name}\` has frames of \`${dialect}\`, which this gateway does not read.`;
       yield { type: "turn-fail", fault: new Fault("config.invalid", message) };
       return;
     }
