@@ -26,7 +26,7 @@ export const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
  * An issue of zod as problems that name the remedy. The schema has to be parsed with `reportInput`.
  * `keysAt` lists the valid keys at a path.
  */
-export function problemsIn(
+export function issueProblems(
   issue: z.core.$ZodIssue,
   keysAt: (path: Path) => readonly string[] = () => [],
   before: Path = [],
@@ -42,7 +42,7 @@ export function problemsIn(
     case "invalid_union": {
       const inner = branchFor(issue);
       if (inner === undefined) return [{ path, message: sentence(issue) }];
-      return inner.flatMap((one) => problemsIn(one, keysAt, path));
+      return inner.flatMap((one) => issueProblems(one, keysAt, path));
     }
     default:
       return [{ path, message: sentence(issue) }];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { append } from "../turn/append.ts";
-import { notOneOf, type Path, type Problem, problemsIn } from "../diagnostics/problem.ts";
+import { notOneOf, type Path, type Problem, issueProblems } from "../diagnostics/problem.ts";
 import { isFields } from "../json/json.ts";
 import { nearest } from "../diagnostics/nearest.ts";
 import type { Fields } from "../turn/turn.ts";
@@ -84,7 +84,7 @@ export function schemaProblems(value: unknown, schema: z.ZodType): Problem[] {
   const shape = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   const keys = (path: Path): string[] => keysAt(shape, value, path);
   return parsed.error.issues
-    .flatMap((issue) => problemsIn(issue, keys))
+    .flatMap((issue) => issueProblems(issue, keys))
     .filter(({ path }) => path.at(-1) !== UNNAMEABLE);
 }
 

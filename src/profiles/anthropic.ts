@@ -1,4 +1,4 @@
-import { extendProfile, kinds, NO_LIMIT, words } from "./extend.ts";
+import { extendProfile, kindRules, NO_LIMIT, words } from "./extend.ts";
 import { anthropicForms, genericMessages } from "./generic.ts";
 
 const noSampling = { temperature: null, topP: null, topK: null } as const;
@@ -27,7 +27,7 @@ export const anthropic = extendProfile(genericMessages, {
   families: ["claude-*"],
   defaultModel: "claude-sonnet-5",
   tools: {
-    kinds: kinds(
+    kinds: kindRules(
       "native",
       "web_search web_fetch code_execution code_interpreter tool_search_tool mcp_toolset advisor bash text_editor memory computer computer_toolset browser_toolset",
     ),
@@ -138,7 +138,7 @@ export const anthropicBedrock = extendProfile(anthropic, {
   bearer: true,
   fields: { anthropic_version: "bedrock-2023-05-31" },
   tools: {
-    kinds: kinds(
+    kinds: kindRules(
       "ignore",
       "web_search web_fetch code_execution code_interpreter mcp_toolset advisor tool_search_tool",
     ),
@@ -168,7 +168,7 @@ export const anthropicVertex = extendProfile(anthropic, {
   bearer: true,
   fields: { anthropic_version: "vertex-2023-10-16" },
   tools: {
-    kinds: kinds("ignore", "web_fetch code_execution code_interpreter mcp_toolset advisor"),
+    kinds: kindRules("ignore", "web_fetch code_execution code_interpreter mcp_toolset advisor"),
   },
   history: { lateSystem: false },
   params: { serviceTier: null },

@@ -10,7 +10,7 @@ import { absent, functionsOnly, NO_LIMIT, openaiFamilies } from "./extend.ts";
  * lose most constraints, so the descriptions state these. Nothing bears
  * on sampling, and what the model is to call can only be asked for in words.
  */
-export const codex: Profile = {
+export const codexProfile: Profile = {
   name: "codex",
   provider: "openai",
   families: openaiFamilies,

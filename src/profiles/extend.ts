@@ -25,7 +25,7 @@ export const absent = (names: string): { readonly [P in keyof Params]?: null } =
   Object.fromEntries(words(names).map((name) => [name, null]));
 
 /** The same rule for several kinds of tool. */
-export const kinds = (rule: KindRule, names: string): Profile["tools"]["kinds"] =>
+export const kindRules = (rule: KindRule, names: string): Profile["tools"]["kinds"] =>
   Object.fromEntries(words(names).map((kind) => [kind, rule]));
 
 /** Names of OpenAI's models. */
@@ -42,7 +42,10 @@ export const NO_LIMIT = 1_000_000;
 /** Rules of an upstream that has only functions: tools that other providers run are left out. */
 export const functionsOnly: Profile["tools"]["kinds"] = {
   function: "native",
-  ...kinds("ignore", "web_search file_search code_interpreter computer_use image_generation mcp"),
+  ...kindRules(
+    "ignore",
+    "web_search file_search code_interpreter computer_use image_generation mcp",
+  ),
   "*": "degrade",
 };
 

@@ -2,7 +2,7 @@ import type { Profile } from "../turn/profile.ts";
 import type { DialectName } from "../turn/turn.ts";
 import { anthropic, anthropicBedrock, anthropicVertex } from "./anthropic.ts";
 import { azure, azureResponses } from "./azure.ts";
-import { codex } from "./codex.ts";
+import { codexProfile } from "./codex.ts";
 import { deepseek, deepseekMessages } from "./deepseek.ts";
 import { gemini } from "./gemini.ts";
 import { genericChat, genericResponses, genericMessages } from "./generic.ts";
@@ -59,7 +59,7 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
     vllmMessages,
     llamaCppMessages,
     lmstudioMessages,
-    codex,
+    codexProfile,
     scripted,
     demo,
   ].map((profile) => [profile.name, profile]),

@@ -1,5 +1,5 @@
 import type { Difference, Profile } from "../turn/profile.ts";
-import { absent, extendProfile, kinds } from "./extend.ts";
+import { absent, extendProfile, kindRules } from "./extend.ts";
 import { genericResponses, openChat } from "./generic.ts";
 
 /** Efforts as docs.x.ai has them, in both of its APIs; the nearest are inferred. */
@@ -65,7 +65,10 @@ export const xaiResponses = extendProfile(genericResponses, {
   defaultModel: "grok-4.6",
   tools: {
     kinds: {
-      ...kinds("native", "function web_search file_search code_interpreter image_generation mcp"),
+      ...kindRules(
+        "native",
+        "function web_search file_search code_interpreter image_generation mcp",
+      ),
       computer_use: "ignore",
       "*": "degrade",
     },

@@ -82,7 +82,7 @@ export const typesIn = (schema: Fields): readonly string[] => {
 };
 
 /** The values of an `enum` or `const`. */
-export function valuesIn(schema: Fields): readonly unknown[] | undefined {
+export function allowedValues(schema: Fields): readonly unknown[] | undefined {
   if ("const" in schema) return [schema.const];
   return Array.isArray(schema.enum) ? schema.enum : undefined;
 }
@@ -92,7 +92,7 @@ export const requiredIn = (schema: Fields): readonly string[] =>
 
 /** The types of a schema without `type`, by its other keywords. */
 export function impliedTypes(schema: Fields): readonly string[] {
-  const values = valuesIn(schema);
+  const values = allowedValues(schema);
   if (values !== undefined) return [...new Set(values.map(typeOfValue))];
   for (const word of Object.keys(schema)) {
     const type = typeOfWord.get(word);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "../../src/tools/schema/compile.ts";
 import type { Decision } from "../../src/turn/decision.ts";
-import { codex } from "../../src/profiles/codex.ts";
+import { codexProfile } from "../../src/profiles/codex.ts";
 import { answerInResponses } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import { missing, sharedCodex } from "./gateway.ts";
@@ -46,7 +46,7 @@ const bare = (schema: unknown): unknown =>
 describe.skipIf(missing)("a schema that the real codex app-server cannot be given as it is", () => {
   it("is rewritten by us alone, so that nothing of it is lost unseen", async () => {
     const gateway = await codexWith(({ body }) => answerInResponses(body, { text: "Hello." }));
-    const { schema, describedOnly } = compileSchema(parameters, codex.tools.schema ?? {});
+    const { schema, describedOnly } = compileSchema(parameters, codexProfile.tools.schema ?? {});
     await gateway.client.responses.create({ model: "m", input: "Look.", tools: [look] });
     const [tool] = (gateway.model.requests[0]?.body["tools"] ?? []) as Body[];
     expect(bare(tool?.["parameters"])).toEqual(bare(schema));

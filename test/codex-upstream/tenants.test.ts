@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { codex } from "../../src/profiles/codex.ts";
+import { codexProfile } from "../../src/profiles/codex.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../src/turn/names.ts";
@@ -82,7 +82,7 @@ async function openUpstream(behind: Model): Promise<Opened> {
   let pid = 0;
   const upstream = codexUpstream({
     name: "codex",
-    profile: codex,
+    profile: codexProfile,
     command,
     home,
     processes: 1,

@@ -8,7 +8,7 @@ import type { Decision } from "../../src/turn/decision.ts";
 import type { Profile } from "../../src/turn/profile.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { writeCodexRequest } from "../../src/upstreams/codex/request.ts";
-import { codex } from "../../src/profiles/codex.ts";
+import { codexProfile } from "../../src/profiles/codex.ts";
 import { genericChat } from "../../src/profiles/generic.ts";
 import { genericResponses } from "../../src/profiles/generic.ts";
 import { zhipu } from "../../src/profiles/zhipu.ts";
@@ -89,7 +89,7 @@ describe("a decision about what was said names the client's own place", () => {
       { type: "function_call", call_id: "z", name: "f", arguments: "{}" },
       { type: "function_call_output", call_id: "z", output: "1" },
     ];
-    const profile = fc.constantFrom(genericChat, zhipu, codex);
+    const profile = fc.constantFrom(genericChat, zhipu, codexProfile);
     fc.assert(
       fc.property(fc.array(item), profile, fc.boolean(), (list, to, isTold) => {
         const input: readonly Fields[] = [...answered, ...list];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask } from "../../../test/support/turns.ts";
-import { codex } from "../../profiles/codex.ts";
+import { codexProfile } from "../../profiles/codex.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { genericResponses } from "../../profiles/generic.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
@@ -75,7 +75,7 @@ describe("a result that is an error", () => {
   });
 
   it("reaches Codex so, too", () => {
-    const { items, decisions } = writeCodexRequest(turn, "m", codex);
+    const { items, decisions } = writeCodexRequest(turn, "m", codexProfile);
     expect(items[1]).toMatchObject({ output: "Error: no such file" });
     expect(decisions).toContainEqual(decision);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { responses } from "../../dialects/responses/responses.ts";
-import { codex } from "../../profiles/codex.ts";
+import { codexProfile } from "../../profiles/codex.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { mistral } from "../../profiles/mistral.ts";
 import { openaiResponses } from "../../profiles/openai.ts";
@@ -65,13 +65,13 @@ describe("whether tools are folded", () => {
 });
 
 it("picks the strategy by what the upstream can do", () => {
-  const by = (mode: "auto" | "native" | "append", profile: typeof codex) =>
+  const by = (mode: "auto" | "native" | "append", profile: typeof codexProfile) =>
     strategyFor(disclosureFor(mode, "m"), profile);
   expect(by("auto", genericChat)).toBe("wrap");
   expect(by("auto", mistral)).toBe("append");
   expect(by("auto", openaiResponses)).toBe("native");
-  expect(by("auto", codex)).toBe("wrap");
-  expect(by("append", codex)).toBe("wrap");
+  expect(by("auto", codexProfile)).toBe("wrap");
+  expect(by("append", codexProfile)).toBe("wrap");
   expect(by("native", genericChat)).toBe("wrap");
 });
 

@@ -10,7 +10,7 @@ import {
   buildToolCatalog,
   declarationsOf,
   declaredBy,
-  type Entry,
+  type CatalogEntry,
   withPlaces,
   toolsetOf,
 } from "../../tools/plan/toolset.ts";
@@ -151,16 +151,16 @@ function fold(turn: Turn, profile: Profile, settings: DisclosureSettings): Folde
   return assemble(turn, profile, { ...candidates, groups, strategy });
 }
 
-type Candidate = Entry & { readonly tool: FunctionTool };
+type Candidate = CatalogEntry & { readonly tool: FunctionTool };
 
 /** The tools of a request, sorted for folding. */
 export type Candidates = {
   /** Functions that may be folded. */
   readonly deferrable: readonly Candidate[];
   /** Tools that stay declared, in the order of the request. */
-  readonly fixed: readonly Entry[];
+  readonly fixed: readonly CatalogEntry[];
   /** Tools that `allowed_tools` leaves out. */
-  readonly forbidden: readonly Entry[];
+  readonly forbidden: readonly CatalogEntry[];
   /** The tool that must be called, if it could be folded. */
   readonly forced: Candidate | undefined;
 };
@@ -172,8 +172,8 @@ export type Candidates = {
  */
 export function candidatesIn(turn: Turn, profile: Profile, takesFound: boolean): Candidates {
   const deferrable: Candidate[] = [];
-  const fixed: Entry[] = [];
-  const forbidden: Entry[] = [];
+  const fixed: CatalogEntry[] = [];
+  const forbidden: CatalogEntry[] = [];
   const { entries } = buildToolCatalog(turn);
   const { toolChoice: choice, items } = turn;
   const meant = finderOf(entries);
@@ -194,15 +194,15 @@ export function candidatesIn(turn: Turn, profile: Profile, takesFound: boolean):
   return { deferrable, fixed, forbidden, forced: deferrable.find((entry) => entry === chosen) };
 }
 
-const isFunction = (entry: Entry): entry is Candidate => entry.tool.type === "function";
+const isFunction = (entry: CatalogEntry): entry is Candidate => entry.tool.type === "function";
 
 /** True if the client marks a tool, or its namespace, with `defer_loading`. */
 const isMarked = ({ tool, group }: Candidate): boolean =>
   tool.extra?.fields["defer_loading"] === true || group?.extra?.fields["defer_loading"] === true;
 
 /** Finds the tools that a choice names: a whole namespace, the exact name, or a name that fits one tool alone. */
-function finderOf(entries: readonly Entry[]): (ref: ToolRef) => readonly Entry[] {
-  const byName = new Map<string, Entry[]>();
+function finderOf(entries: readonly CatalogEntry[]): (ref: ToolRef) => readonly CatalogEntry[] {
+  const byName = new Map<string, CatalogEntry[]>();
   for (const entry of entries)
     for (const name of [entry.name, ...joinedNames(entry.name, entry.namespace)]) {
       const named = byName.get(name);
@@ -274,7 +274,7 @@ function assemble(turn: Turn, profile: Profile, parts: Parts): Folded {
   const { groups, strategy, deferrable, fixed, forbidden, forced: chosenTool } = parts;
   const all = [...fixed, ...deferrable, ...forbidden];
   const foldedEntries = groups.flatMap(({ members }) => members);
-  const taken = new Set<Entry>([...foldedEntries, ...forbidden]);
+  const taken = new Set<CatalogEntry>([...foldedEntries, ...forbidden]);
   const staying = all.filter((entry) => !taken.has(entry));
   const tools = nameTools(groups, new Set(staying.map(({ name }) => name)));
   const list = [...tools.values()];
@@ -308,7 +308,7 @@ function assemble(turn: Turn, profile: Profile, parts: Parts): Folded {
  */
 function directTools(
   turn: Turn,
-  taken: ReadonlySet<Entry>,
+  taken: ReadonlySet<CatalogEntry>,
   dropsSearch: boolean,
 ): Pick<Folded, "direct" | "paths" | "stripped"> {
   const gone = new Set<Callable>([...taken].map(({ tool }) => tool));
@@ -445,7 +445,7 @@ const deferredVerdict = (
   reason: `in the section \`${key}\`, which the model opens with \`${loader}\``,
 });
 
-const forbiddenVerdict = (entry: Entry): ToolVerdict => ({
+const forbiddenVerdict = (entry: CatalogEntry): ToolVerdict => ({
   path: entry.path,
   kind: entry.kind,
   namespace: entry.namespace,

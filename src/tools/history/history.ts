@@ -5,9 +5,9 @@ import type { UpstreamName } from "../../turn/names.ts";
 import { type Profile, takesFrom } from "../../turn/profile.ts";
 import type { Item, Result, Turn } from "../../turn/turn.ts";
 import { idAllocator } from "../names/allocate.ts";
-import type { Destination } from "../plan/reasoning.ts";
+import type { ReasoningTarget } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
-import { type History, Notes, type RepairContext, rewritten } from "./repair.ts";
+import { type TracedItems, Notes, type RepairContext, rewritten } from "./repair.ts";
 import { fitParts, fitRoles } from "./media.ts";
 import { pairCalls } from "./pairs.ts";
 import { translate } from "./translate.ts";
@@ -25,7 +25,7 @@ export function planHistory(
   turn: Turn,
   set: Toolset,
   profile: Profile,
-  destination: Destination = {},
+  destination: ReasoningTarget = {},
 ): HistoryPlan {
   const notes = new Notes(turn);
   const translated = translate(turn, set, { profile, destination, notes });
@@ -68,7 +68,7 @@ const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number 
       });
 
 /** Applies every rule in turn. Each returns the same object if nothing changes. */
-function applyRules(history: History, context: RepairContext): History {
+function applyRules(history: TracedItems, context: RepairContext): TracedItems {
   const { rule } = context;
   const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
   let made = rule.paired === true ? pairCalls(history, context) : history;
@@ -82,7 +82,7 @@ function applyRules(history: History, context: RepairContext): History {
 }
 
 /** Gives call ids the upstream's form, each used once. Pairs stay pairs, because results follow their calls. */
-function fitIds(history: History, context: RepairContext): History {
+function fitIds(history: TracedItems, context: RepairContext): TracedItems {
   const allocate = idAllocator(context.rule.ids);
   /** The ids given to the calls of one client id: those without a result yet, and the last with one. */
   const known = new Map<string, { readonly open: string[]; next: number }>();
@@ -110,7 +110,7 @@ function fitIds(history: History, context: RepairContext): History {
 }
 
 /** Gives results the upstream's names of their tools, and drops names of speakers that it does not take. */
-function fitNames(history: History, context: RepairContext): History {
+function fitNames(history: TracedItems, context: RepairContext): TracedItems {
   const { names, resultNames } = context.rule;
   const isWanted = ({ name }: Result): boolean => resultNames === true || name !== undefined;
   const calls = new Map<string, string>();
@@ -134,7 +134,7 @@ const saying = (role: "assistant" | "user", text: string): Item<UpstreamName> =>
 });
 
 /** Adds the model's `words` where another speaker follows results. */
-function answerResults(history: History, words: string, context: RepairContext): History {
+function answerResults(history: TracedItems, words: string, context: RepairContext): TracedItems {
   /** True if only reasoning has followed the last result: reasoning alone does not answer it. */
   let followsResults = false;
   return rewritten(history, context, (item, place, draft) => {
@@ -150,7 +150,7 @@ function answerResults(history: History, words: string, context: RepairContext):
 }
 
 /** Adds the user's `words` where the conversation begins with calls. */
-function introduceCalls(history: History, words: string, context: RepairContext): History {
+function introduceCalls(history: TracedItems, words: string, context: RepairContext): TracedItems {
   const { items } = history;
   const call = items.findIndex(
     (item) => item.type === "call" || (!isByModel(item) && !isBySystem(item)),
@@ -168,7 +168,11 @@ function introduceCalls(history: History, words: string, context: RepairContext)
 }
 
 /** Puts `blank` in front of a turn of the model's that makes calls and whose reasoning is not known. */
-function addMissingReasoning(history: History, blank: string, context: RepairContext): History {
+function addMissingReasoning(
+  history: TracedItems,
+  blank: string,
+  context: RepairContext,
+): TracedItems {
   const { items } = history;
   let end = 0;
   return rewritten(history, context, (item, place, draft) => {
@@ -187,7 +191,7 @@ function addMissingReasoning(history: History, blank: string, context: RepairCon
 }
 
 /** Leaves out reasoning that led to nothing: by itself it makes a message without content. */
-function dropLoneReasoning(history: History, context: RepairContext): History {
+function dropLoneReasoning(history: TracedItems, context: RepairContext): TracedItems {
   const { items } = history;
   let end = 0;
   let isLone = false;

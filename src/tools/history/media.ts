@@ -3,14 +3,14 @@ import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../json/json.ts";
 import { takesFrom, type HistoryRule, type Medium, type Profile } from "../../turn/profile.ts";
 import type { Message, Part, Result } from "../../turn/turn.ts";
-import { Draft, type History, type RepairContext, rewritten } from "./repair.ts";
+import { Draft, type TracedItems, type RepairContext, rewritten } from "./repair.ts";
 
 /**
  * Limits messages and results to parts that the upstream takes. An image in a result that may only
  * hold text follows as a message of the user's, after all results of its group; an image in a
  * system message follows after that message.
  */
-export function fitParts(history: History, context: RepairContext): History {
+export function fitParts(history: TracedItems, context: RepairContext): TracedItems {
   const { rule, profile, notes } = context;
   const draft = new Draft(history, notes);
   let following: { readonly parts: Part[]; place: number } | undefined;
@@ -87,7 +87,7 @@ function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
 }
 
 /** Puts messages under roles that the upstream knows, and in places where it takes them. */
-export function fitRoles(history: History, context: RepairContext): History {
+export function fitRoles(history: TracedItems, context: RepairContext): TracedItems {
   const { roles, lateSystem, reminderTag } = context.rule;
   if (roles === undefined && lateSystem !== false) return history;
   let isAtStart = true;

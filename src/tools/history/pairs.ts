@@ -1,7 +1,7 @@
 import { isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
-import { Draft, type History, type RepairContext } from "./repair.ts";
+import { Draft, type TracedItems, type RepairContext } from "./repair.ts";
 
 type Items = readonly Item<UpstreamName>[];
 
@@ -13,7 +13,7 @@ const UNANSWERED = "There is no result: the call was interrupted.";
  * order of the calls, with nothing in between except, if the upstream takes it, the model's text
  * among its calls. The same conversation always gives the same result.
  */
-export function pairCalls(history: History, context: RepairContext): History {
+export function pairCalls(history: TracedItems, context: RepairContext): TracedItems {
   const { items } = history;
   const { parallel } = context.profile.tools;
   const areMixed = parallel && context.rule.interleaved === true;

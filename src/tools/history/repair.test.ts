@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { upstreamName } from "../../turn/names.ts";
 import type { Item } from "../../turn/turn.ts";
 import { ask } from "../../../test/support/turns.ts";
-import { Draft, type History, Notes } from "./repair.ts";
+import { Draft, type TracedItems, Notes } from "./repair.ts";
 
 const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   type: "call",
@@ -12,7 +12,7 @@ const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   input: "{}",
 });
 const notes = new Notes(ask({}));
-const history: History = { items: [call("a"), call("b"), call("c")], origins: undefined };
+const history: TracedItems = { items: [call("a"), call("b"), call("c")], origins: undefined };
 
 describe("a draft", () => {
   it("is the very conversation where all is kept", () => {

@@ -5,7 +5,7 @@ import type { HistoryRule, Profile } from "../../turn/profile.ts";
 import type { Item, Turn } from "../../turn/turn.ts";
 
 /** A conversation under the upstream's names. */
-export type History = {
+export type TracedItems = {
   readonly items: readonly Item<UpstreamName>[];
   /** The place of the client's item that each comes from; undefined: its own place. */
   readonly origins: readonly number[] | undefined;
@@ -23,14 +23,14 @@ export type RepairContext = {
  * when the first item changes: if none does, `history()` is the object that was given.
  */
 export class Draft {
-  readonly #before: History;
+  readonly #before: TracedItems;
   readonly #notes: Notes;
   /** The number of items that are kept, up to the first change. */
   #kept = 0;
   #items: Item<UpstreamName>[] | undefined;
   #origins: number[] = [];
 
-  constructor(history: History, notes: Notes) {
+  constructor(history: TracedItems, notes: Notes) {
     this.#before = history;
     this.#notes = notes;
   }
@@ -65,7 +65,7 @@ export class Draft {
   }
 
   /** The rewritten conversation. Items that were neither kept nor added are left out. */
-  history(): History {
+  history(): TracedItems {
     const isSame = this.#items === undefined && this.#kept === this.#before.items.length;
     return isSame ? this.#before : { items: this.#copied(), origins: this.#origins };
   }
@@ -85,10 +85,10 @@ export class Draft {
 
 /** Rewrites a conversation by one function, which keeps or adds items to the draft. */
 export function rewritten(
-  history: History,
+  history: TracedItems,
   { notes }: Pick<RepairContext, "notes">,
   each: (item: Item<UpstreamName>, place: number, draft: Draft) => void,
-): History {
+): TracedItems {
   const draft = new Draft(history, notes);
   for (const [place, item] of history.items.entries()) each(item, place, draft);
   return draft.history();

@@ -7,19 +7,19 @@ import { declaredBy, type Toolset } from "../plan/toolset.ts";
 import { keepsGroups, ruleFor } from "../plan/declare.ts";
 import { type Bound, fullName, identityKey, isCalledByName } from "../names/identity.ts";
 import { bareArguments, type Form } from "../kinds/decoder.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { toolKindOf } from "../kinds/kinds.ts";
 import { createProviderNameAllocator } from "../names/allocate.ts";
-import { type Destination, recallReasoning, sealedItems } from "../plan/reasoning.ts";
-import { Draft, type History, type Notes } from "./repair.ts";
+import { type ReasoningTarget, recallReasoning, sealedItems } from "../plan/reasoning.ts";
+import { Draft, type TracedItems, type Notes } from "./repair.ts";
 
 type TranslateOptions = {
   readonly profile: Profile;
-  readonly destination: Destination;
+  readonly destination: ReasoningTarget;
   readonly notes: Notes;
 };
 
 /** Gives past calls and their results the upstream's names and forms, and drops items of other dialects. */
-export function translate(turn: Turn, set: Toolset, to: TranslateOptions): History {
+export function translate(turn: Turn, set: Toolset, to: TranslateOptions): TracedItems {
   // If no name differs, both kinds of name are the same.
   const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
   const translator = new Translator(turn, set, to);
@@ -45,7 +45,7 @@ class Translator {
   readonly #turn: Turn;
   readonly #set: Toolset;
   readonly #profile: Profile;
-  readonly #destination: Destination;
+  readonly #destination: ReasoningTarget;
   readonly #notes: Notes;
   /** The kinds that calls are sent as, if another, by the call's id. */
   readonly #kinds = new Map<string, string>();
@@ -106,7 +106,7 @@ class Translator {
     const call = this.#named.get(item.call) ?? item.call;
     const kind = this.#kinds.get(call) ?? upstreamKind(item.kind, this.#profile);
     if (kind === item.kind) return item;
-    const standIn = kindOf(item.kind)?.standIn;
+    const standIn = toolKindOf(item.kind)?.standIn;
     const brought = this.#namesBrought(item);
     const parts = this.#withLoads(standIn?.answer?.(item, brought) ?? item.parts, item, brought);
     return { ...item, call, kind, parts, extra: undefined };
@@ -179,7 +179,7 @@ class Translator {
     if (isOfKind && this.#hasForm(call, bound)) return bound;
     // The tool was of another kind when it was called.
     const kind = upstreamKind(call.kind, this.#profile);
-    const form = kind === call.kind ? undefined : kindOf(call.kind)?.standIn;
+    const form = kind === call.kind ? undefined : toolKindOf(call.kind)?.standIn;
     return { upstream: { ...bound.upstream, kind }, form };
   }
 
@@ -198,7 +198,7 @@ class Translator {
 
   /** True if the kind that a call is to be sent as has a form for its result too. */
   #hasForm(call: Call, { upstream }: Bound): boolean {
-    const { takesAnswer } = kindOf(upstream.kind) ?? {};
+    const { takesAnswer } = toolKindOf(upstream.kind) ?? {};
     if (takesAnswer === undefined || call.kind === upstream.kind) return true;
     this.#answers ??= Map.groupBy(
       this.#turn.items.filter((item) => item.type === "result"),
@@ -235,7 +235,7 @@ class Translator {
       const given = isCalledByName(kind) ? names[recasts.size] : undefined;
       const name = given ?? upstreamName(call.name);
       const namespace = areKept ? call.namespace : undefined;
-      const form = kind === call.kind ? undefined : kindOf(call.kind)?.standIn;
+      const form = kind === call.kind ? undefined : toolKindOf(call.kind)?.standIn;
       recasts.set(key, { upstream: { kind, namespace, name }, form });
       const isSame =
         kind === call.kind && name === (call.name as string) && namespace === call.namespace;
@@ -252,11 +252,13 @@ class Translator {
 function providerCall(item: Item, profile: Profile): readonly [Call, Result] | undefined {
   if (item.type !== "opaque" || takesFrom(item.dialect, profile)) return undefined;
   const [, kind] = /^(.+)_call$/.exec(String(item.raw.type)) ?? [];
-  return kind === undefined ? undefined : kindOf(kind)?.ownCall?.(item.raw);
+  return kind === undefined ? undefined : toolKindOf(kind)?.ownCall?.(item.raw);
 }
 
 const upstreamKind = (kind: string, profile: Profile): string =>
-  ruleFor(kind, profile) === "native" || kindOf(kind)?.standIn === undefined ? kind : "function";
+  ruleFor(kind, profile) === "native" || toolKindOf(kind)?.standIn === undefined
+    ? kind
+    : "function";
 
 function recastCall(call: Call, recast: Recast | undefined): Call | Call<UpstreamName> {
   if (recast === undefined) return call;

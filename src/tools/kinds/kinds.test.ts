@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { builtin, custom } from "../../../test/support/turns.ts";
 import type { Callable } from "../../turn/turn.ts";
 import type { StandIn } from "./kinds.ts";
-import { kindOf } from "./kinds.ts";
+import { toolKindOf } from "./kinds.ts";
 
 function standInOf(kind: string): StandIn {
-  const standIn = kindOf(kind)?.standIn;
+  const standIn = toolKindOf(kind)?.standIn;
   if (standIn === undefined) throw new Error(`nothing stands in for ${kind}`);
   return standIn;
 }
@@ -161,7 +161,7 @@ describe("stand-ins", () => {
   });
 });
 
-describe("kindOf", () => {
+describe("toolKindOf", () => {
   it.each([
     ["web_search_preview", "web_search"],
     ["web_search_preview_2025_03_11", "web_search"],
@@ -170,11 +170,11 @@ describe("kindOf", () => {
     ["computer", "computer_use"],
     ["local_shell", "local_shell"],
   ])("knows %s as %s", (name, kind) => {
-    expect(kindOf(name)?.kind).toBe(kind);
+    expect(toolKindOf(name)?.kind).toBe(kind);
   });
 
   it("knows nothing of other names", () => {
-    expect(kindOf("web_searching")).toBeUndefined();
-    expect(kindOf("constructor")).toBeUndefined();
+    expect(toolKindOf("web_searching")).toBeUndefined();
+    expect(toolKindOf("constructor")).toBeUndefined();
   });
 });

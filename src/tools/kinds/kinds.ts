@@ -22,7 +22,7 @@ export type StandIn = Form & {
   readonly restoredAs?: string | undefined;
 };
 
-export type Kind = {
+export type ToolKind = {
   readonly kind: string;
   /** True if only one dialect has a form for it: upstreams of other dialects get the stand-in. */
   readonly isDialectBound?: boolean | undefined;
@@ -383,7 +383,7 @@ function isToolList(text: string): boolean {
  * stand-in run only at a provider. A function cannot replace computer use, which only models that
  * were trained for it can use.
  */
-const kinds: readonly Kind[] = [
+const kinds: readonly ToolKind[] = [
   { kind: "function" },
   { kind: "custom", standIn: customStandIn },
   { kind: "local_shell", standIn: localShell },
@@ -415,5 +415,5 @@ const kinds: readonly Kind[] = [
 const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
 
 /** The kind with a name, which may be an older or a dated one. */
-export const kindOf = (name: string): Kind | undefined =>
+export const toolKindOf = (name: string): ToolKind | undefined =>
   byName.get(name) ?? kinds.find(({ aliases }) => aliases?.test(name) === true);

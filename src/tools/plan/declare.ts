@@ -20,12 +20,12 @@ import type {
   Tool,
 } from "../../turn/turn.ts";
 import type { Form } from "../kinds/decoder.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { toolKindOf } from "../kinds/kinds.ts";
 import type { Bound } from "../names/identity.ts";
 import { jsonForm } from "../schema/codec.ts";
 import { compileSchema, isNeverObject } from "../schema/compile.ts";
 import { isStrict } from "../schema/strict.ts";
-import type { Entry } from "./toolset.ts";
+import type { CatalogEntry } from "./toolset.ts";
 
 export type Verdict = "native" | "degraded" | "deferred" | "ignored" | "refused";
 
@@ -61,7 +61,7 @@ type Offer = Pick<Bound, "group" | "rest" | "form" | "original"> & {
 
 /** An upstream's rule for a kind, by that name or by the kind it is a variant of. */
 export function ruleFor(kind: string, { tools: { kinds } }: Profile): KindRule {
-  const known = kindOf(kind);
+  const known = toolKindOf(kind);
   return ownOf(kinds, kind) ?? (known && kinds[known.kind]) ?? kinds["*"] ?? "ignore";
 }
 
@@ -83,7 +83,7 @@ type DeclareOptions = {
 
 /** Decides what becomes of one tool at an upstream, and states why. */
 export function planToolDeclaration(
-  entry: Entry,
+  entry: CatalogEntry,
   profile: Profile,
   { isFirst, openStrict }: DeclareOptions,
 ): Declared {
@@ -114,26 +114,28 @@ export function planToolDeclaration(
 
 /** True if an upstream has a form for a tool as the client's dialect declares it. */
 function hasForm(tool: Callable, kind: string, profile: Profile): boolean {
-  if (tool.type !== "builtin" || kindOf(kind)?.isDialectBound !== true) return true;
+  if (tool.type !== "builtin" || toolKindOf(kind)?.isDialectBound !== true) return true;
   return takesFrom(tool.dialect, profile) || templateFor(tool, profile) !== undefined;
 }
 
 /** True for an unknown tool of a client that speaks the upstream's own dialect: it is passed on. */
 const isShared = (tool: Callable, profile: Profile): boolean =>
-  tool.type === "builtin" && kindOf(tool.kind) === undefined && tool.dialect === profile.dialect;
+  tool.type === "builtin" &&
+  toolKindOf(tool.kind) === undefined &&
+  tool.dialect === profile.dialect;
 
 function templateFor(
   { kind, dialect }: BuiltinTool,
   { tools: { builtins = {}, foreign = {} }, dialect: spoken }: Profile,
 ): BuiltinTemplate | undefined {
-  const name = kindOf(kind)?.kind ?? kind;
+  const name = toolKindOf(kind)?.kind ?? kind;
   const own = ownOf(builtins, name);
   if (own !== undefined || dialect === spoken) return own;
   return ownOf(ownOf(foreign, dialect) ?? {}, name);
 }
 
 function ignored(what: string, profile: Profile, kind: string): Declared {
-  const known = kindOf(kind);
+  const known = toolKindOf(kind);
   const isHosted = known !== undefined && known.standIn === undefined && kind !== "function";
   const why = isHosted ? "; only a provider can run it" : "";
   return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
@@ -142,7 +144,11 @@ function ignored(what: string, profile: Profile, kind: string): Declared {
 /** A reason that also covers a new name or a shorter description. */
 const TAKEN = "the upstream accepts it";
 
-function declareNative({ tool, kind }: Entry, profile: Profile, openStrict: boolean): Declared {
+function declareNative(
+  { tool, kind }: CatalogEntry,
+  profile: Profile,
+  openStrict: boolean,
+): Declared {
   if (tool.type === "function") return declareFunction(tool, profile, openStrict);
   if (tool.type === "builtin") return declareBuiltin(tool, profile);
   return { verdict: "native", reason: TAKEN, offer: { kind, tool, decisions: [] } };
@@ -167,7 +173,7 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
     };
   }
   const isOwn = takesFrom(tool.dialect, profile);
-  if (!isOwn && kindOf(kind) === undefined)
+  if (!isOwn && toolKindOf(kind) === undefined)
     return {
       verdict: "ignored",
       reason: `${kind} exists only in the ${tool.dialect} dialect`,
@@ -281,11 +287,11 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
 }
 
 /** Declares a function in place of a tool that the upstream does not have. */
-function declareStandIn({ tool, kind, name }: Entry, profile: Profile): Declared {
-  const standIn = kindOf(kind)?.standIn;
+function declareStandIn({ tool, kind, name }: CatalogEntry, profile: Profile): Declared {
+  const standIn = toolKindOf(kind)?.standIn;
   if (standIn === undefined) {
     if (kind === "function") return ignored(`${kind} tools`, profile, kind);
-    const why = kindOf(kind) === undefined ? "is an unknown kind" : "runs only at the provider";
+    const why = toolKindOf(kind) === undefined ? "is an unknown kind" : "runs only at the provider";
     const reason = `${kind} ${why}, and the ${profile.name} profile does not support it`;
     return { verdict: "ignored", reason };
   }

@@ -5,11 +5,11 @@ import type { Profile } from "../../turn/profile.ts";
 import type { Params, Turn } from "../../turn/turn.ts";
 import { planHistory, type HistoryPlan } from "../history/history.ts";
 import { isPlainHistory } from "../history/plain.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { toolKindOf } from "../kinds/kinds.ts";
 import type { Bound, ToolIdentityMap } from "../names/identity.ts";
 import type { ToolVerdict, Verdict } from "./declare.ts";
 import { planFormat, withInstructions, type FormatCheck, type FormatPlan } from "./format.ts";
-import { sealsItems, type Destination, type Seal } from "./reasoning.ts";
+import { sealsItems, type ReasoningTarget, type Seal } from "./reasoning.ts";
 import { offerFor, type ToolOffer } from "./tool-choice.ts";
 import { toolsetOf } from "./toolset.ts";
 
@@ -42,7 +42,7 @@ type Limits = {
 };
 
 /** Plans a request for an upstream. Throws a Fault if the request cannot be met. */
-export function planTools(turn: Turn, profile: Profile, to: Destination = {}): Plan {
+export function planTools(turn: Turn, profile: Profile, to: ReasoningTarget = {}): Plan {
   const set = toolsetOf(turn, profile);
   if (set.fault !== undefined) throw set.fault;
   const offer = offerFor(set, turn, profile);
@@ -135,7 +135,7 @@ export const countVerdicts = memoizeByIdentity((list: readonly ToolVerdict[]): C
   const kinds = new Map<string, { verdict: Verdict; kind: string; count: number }>();
   for (const { verdict, kind: declared } of list) {
     verdicts[verdict]++;
-    const kind = kindOf(declared)?.kind ?? "other";
+    const kind = toolKindOf(declared)?.kind ?? "other";
     const known = kinds.get(verdict + kind);
     if (known === undefined) kinds.set(verdict + kind, { verdict, kind, count: 1 });
     else known.count++;

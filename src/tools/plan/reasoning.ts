@@ -8,7 +8,7 @@ import { isSeal, readSeal, writeSeal, type Sealed } from "../../turn/seal.ts";
 import type { DialectName, Fields, Opaque, Reasoning, Turn } from "../../turn/turn.ts";
 
 /** The model that receives a request. Reasoning is only given back to its origin. */
-export type Destination = {
+export type ReasoningTarget = {
   /** `upstream/model`. */
   readonly origin?: string | undefined;
   /** True if the upstream can read reasoning that a provider has sealed. */
@@ -59,7 +59,7 @@ export function sealsIn(items: Turn["items"]): readonly string[] {
 }
 
 /** Past reasoning in the form for one upstream. */
-export type Recalled = {
+type RecalledReasoning = {
   /** Undefined if it is left out. */
   readonly item: Reasoning | undefined;
   /** The reason for leaving it out; undefined if nothing is lost. */
@@ -97,8 +97,8 @@ export function recallReasoning(
   item: Reasoning,
   { dialect, traits }: Pick<Turn, "dialect" | "traits">,
   profile: Profile,
-  { origin, canDecrypt }: Destination,
-): Recalled {
+  { origin, canDecrypt }: ReasoningTarget,
+): RecalledReasoning {
   const { encrypted } = item;
   if (encrypted === undefined) return { item };
   const sealed = readSeal(encrypted);

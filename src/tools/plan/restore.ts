@@ -19,10 +19,10 @@ import { ReasoningSealer } from "./reasoning.ts";
 type Event = TurnEvent<ClientName>;
 
 /** Counters for calls that the client does not get. */
-export type Figures = { withheld: number; truncated: boolean };
+type WithheldCounts = { withheld: number; truncated: boolean };
 
 export type Withholding = {
-  readonly figures: Figures;
+  readonly figures: WithheldCounts;
   readonly leftOut?: OnLeftOut | undefined;
   /** The gateway's own rules: only calls that these forbid count as truncated. */
   readonly rules?: Pick<CallRules, "parallel"> | undefined;

@@ -5,7 +5,7 @@ import type { ToolChoiceForm, Profile } from "../../turn/profile.ts";
 import type { ToolChoice, Tool, ToolRef, Turn } from "../../turn/turn.ts";
 import { fullName, isCalledByName, type Bound } from "../names/identity.ts";
 import { descriptionRests } from "./declare.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { toolKindOf } from "../kinds/kinds.ts";
 import { renderProviderToolDeclarations, type Toolset } from "./toolset.ts";
 
 /** The tools of a toolset under one choice, in the upstream's words. */
@@ -254,5 +254,5 @@ function builtin(ref: ToolRef, offered: readonly Bound[]): Bound | undefined {
 
 function isOneKind(one: string, other: string): boolean {
   if (isCalledByName(other)) return false;
-  return one === other || (kindOf(one) !== undefined && kindOf(one) === kindOf(other));
+  return one === other || (toolKindOf(one) !== undefined && toolKindOf(one) === toolKindOf(other));
 }

@@ -32,7 +32,7 @@ import {
 import type { ToolOffer } from "./tool-choice.ts";
 
 /** One tool of a request, from the list of tools or from the conversation. */
-export type Entry = {
+export type CatalogEntry = {
   /** Its place in the client's request. */
   readonly path: string;
   readonly kind: string;
@@ -48,7 +48,7 @@ export type Entry = {
 };
 
 type Catalog = {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly CatalogEntry[];
   readonly emptyNamespaces: readonly { readonly path: string; readonly name: string }[];
   /** Declarations that cannot be read, with the item of the conversation that holds them. */
   readonly unreadable: readonly { readonly path: string; readonly item?: number | undefined }[];
@@ -56,7 +56,7 @@ type Catalog = {
 
 /** Lists every tool that the model may be offered, from the list of tools and from the conversation. */
 export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" | "body">): Catalog {
-  const entries: Entry[] = [];
+  const entries: CatalogEntry[] = [];
   const emptyNamespaces: { path: string; name: string }[] = [];
   const unreadable: { path: string; item?: number | undefined }[] = [];
   const add = (tool: Tool, path: string, item?: number): void => {
@@ -93,7 +93,7 @@ export function withPlaces<Member>({
 export const declaredBy = (item: Item): ToolDeclarations | undefined =>
   item.type === "opaque" || item.type === "result" ? item.declares : undefined;
 
-function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): Entry {
+function entryOf(tool: Callable, path: string, item?: number, group?: NamespaceTool): CatalogEntry {
   const kind = tool.type === "builtin" ? tool.kind : tool.type;
   const name = clientName(tool.name === "" ? kind : tool.name);
   const since = item === undefined ? 0 : item + 1;
@@ -149,7 +149,7 @@ export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">):
 }
 
 type Planned = {
-  readonly entry: Entry;
+  readonly entry: CatalogEntry;
   readonly declared: Declared;
   /** The upstream's name, if the tool is offered. */
   name?: UpstreamName;
@@ -255,10 +255,10 @@ function unusableVerdicts(
 
 /** Entries without repeated tools. A tool that the conversation brings again replaces the earlier one. */
 function distinct(
-  entries: readonly Entry[],
+  entries: readonly CatalogEntry[],
   decisions: Decision[],
-): { readonly first: readonly Entry[]; readonly repeated: readonly ToolVerdict[] } {
-  const found = new Map<string, Entry>();
+): { readonly first: readonly CatalogEntry[]; readonly repeated: readonly ToolVerdict[] } {
+  const found = new Map<string, CatalogEntry>();
   const repeated: ToolVerdict[] = [];
   for (const entry of entries) {
     const key = identityKey(entry);
@@ -314,7 +314,7 @@ function nameAll(planned: readonly Planned[], profile: Profile): TakenNames {
  * conversation yield to earlier ones, so that no name changes when another tool
  * arrives.
  */
-function rankOf({ tool, namespace, since }: Entry): number {
+function rankOf({ tool, namespace, since }: CatalogEntry): number {
   const age = since * 10;
   if (tool.type === "builtin") return age + 4;
   return age + (namespace === undefined ? 0 : 2) + (tool.type === "function" ? 0 : 1);

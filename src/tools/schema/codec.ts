@@ -94,10 +94,10 @@ export type Field = {
 };
 
 /** Properties without a name in the schema: all sent under one key, or each under its own. */
-export type Rest = { readonly key?: string | undefined; readonly codec: Codec };
+export type RestCodec = { readonly key?: string | undefined; readonly codec: Codec };
 
 /** Converts an object property by property. */
-export function fieldwise(fields: readonly Field[], rest: Rest | undefined): Codec {
+export function fieldwise(fields: readonly Field[], rest: RestCodec | undefined): Codec {
   const byClient = new Map(fields.map((field) => [field.client, field]));
   const byUpstream = new Map(fields.map((field) => [field.upstream, field]));
   const fillers = fields.filter((field) => field.absent !== undefined);

@@ -8,14 +8,14 @@ import {
   schemasIn,
   typeOfWord,
   typesIn,
-  valuesIn,
+  allowedValues,
 } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, type Codec } from "./codec.ts";
-import type { SchemaWriter, Within, Written } from "./compile.ts";
+import type { SchemaWriter, Within, WrittenSchema } from "./compile.ts";
 
 /** Writes schemas that must all hold: kept if the upstream takes `allOf`, else merged. */
-export function writeAll(schema: Fields, writer: SchemaWriter, within: Within): Written {
+export function writeAll(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
   const { allOf, ...own } = schema as Record<string, unknown>;
   const branches = schemasIn(allOf);
   if (writer.takes("allOf") && !writer.reshapesObjects()) {
@@ -69,7 +69,7 @@ export function writeUnion(
   word: "anyOf" | "oneOf",
   writer: SchemaWriter,
   within: Within,
-): Written {
+): WrittenSchema {
   const { [word]: alternatives, ...own } = schema as Record<string, unknown>;
   const { root, rule } = writer;
   const common = only(own, "constraints");
@@ -108,7 +108,7 @@ function writeSingle(
   schema: Fields,
   branches: readonly Alternative[],
   writer: SchemaWriter,
-): Written {
+): WrittenSchema {
   const some = branches.filter(
     ({ schema: one }) => !isFields(one) || (one.type !== "null" && one.const !== null),
   );
@@ -129,7 +129,7 @@ export function writeTypes(
   types: readonly string[],
   writer: SchemaWriter,
   within: Within,
-): Written {
+): WrittenSchema {
   const { typeLists, refs } = writer.rule;
   const isNested = types.some((type) => type === "object" || type === "array");
   if (typeLists !== false && (!isNested || (!writer.reshapesObjects() && refs !== false)))
@@ -271,7 +271,7 @@ const overlap = (one: string, other: string): boolean =>
 const isNumeric = (type: string): boolean => type === "number" || type === "integer";
 
 const valuesOf = (schema: unknown): readonly unknown[] | undefined =>
-  isFields(schema) ? valuesIn(schema) : undefined;
+  isFields(schema) ? allowedValues(schema) : undefined;
 
 function haveOtherValues(one: unknown, other: unknown): boolean {
   const [mine, theirs] = [valuesOf(one), valuesOf(other)];

@@ -20,7 +20,7 @@ export type Compiled = {
 };
 
 /** A rewritten schema, with a codec if values change. */
-export type Written = { readonly schema: JsonSchema; readonly codec?: Codec | undefined };
+export type WrittenSchema = { readonly schema: JsonSchema; readonly codec?: Codec | undefined };
 
 /** The references that a schema was reached through. */
 export type Within = ReadonlySet<string>;
@@ -47,7 +47,7 @@ export function compileSchema(schema: JsonSchema, rule: SchemaRule): Compiled {
 }
 
 /** A definition that references lead to; its node is set once it has been written. */
-type Definition = { readonly name: string; node?: Written };
+type Definition = { readonly name: string; node?: WrittenSchema };
 
 /** Keywords that give a schema its form; all others are constraints or remarks. */
 const structural = wordSet(
@@ -93,7 +93,7 @@ export class SchemaWriter {
   }
 
   /** Writes the schema as the parameters of a function. */
-  writeRoot(): Written {
+  writeRoot(): WrittenSchema {
     const { root } = this;
     const { anyRoot = !isNeverObject(root) } = this.rule;
     if (anyRoot) return this.write(root, new Set(["#"]));
@@ -109,7 +109,7 @@ export class SchemaWriter {
   }
 
   /** Writes one schema. `within`: the references it was reached through. */
-  write(schema: JsonSchema, within: Within): Written {
+  write(schema: JsonSchema, within: Within): WrittenSchema {
     if (typeof schema === "boolean") return this.#writeUntyped(schema);
     if (++this.#parts > MAX_PARTS) {
       this.#mostParts ??= MAX_GROWTH * countParts(this.root);
@@ -154,7 +154,7 @@ export class SchemaWriter {
   }
 
   /** Sends a value as JSON text, with its schema in the description. */
-  asText(schema: Fields, what: string): Written {
+  asText(schema: Fields, what: string): WrittenSchema {
     this.reshape(`${what} as JSON text`);
     const { description, ...rest } = schema as Record<string, unknown>;
     for (const word of silent) delete rest[word];
@@ -205,13 +205,13 @@ export class SchemaWriter {
     return keywords !== undefined && !structural.has(word) && !keywords.includes(word);
   }
 
-  #writeTyped(schema: Fields, type: string, within: Within): Written {
+  #writeTyped(schema: Fields, type: string, within: Within): WrittenSchema {
     if (type === "object") return writeObject(schema, this, within);
     if (type === "array") return writeArray(schema, this, within);
     return { schema: this.limit(schema) };
   }
 
-  #writeUntyped(schema: JsonSchema): Written {
+  #writeUntyped(schema: JsonSchema): WrittenSchema {
     const isBoolean = typeof schema === "boolean";
     if (this.rule.untyped === false)
       return this.asText(isBoolean ? {} : schema, "values of any type");
@@ -219,7 +219,7 @@ export class SchemaWriter {
   }
 
   /** Writes a list of values: an `enum`, or a `const`, which is an `enum` of one. */
-  #writeValues(schema: Fields): Written {
+  #writeValues(schema: Fields): WrittenSchema {
     const { consts, typeLists, untyped, mixedEnums } = this.rule;
     const isConst = "const" in schema;
     const values = isConst ? [schema.const] : (schema.enum as readonly unknown[]);
@@ -245,7 +245,7 @@ export class SchemaWriter {
     return { schema: this.limit(written) };
   }
 
-  #writeAsTexts(rest: Fields, schema: Fields, values: readonly unknown[]): Written {
+  #writeAsTexts(rest: Fields, schema: Fields, values: readonly unknown[]): WrittenSchema {
     const words = values.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
     if (new Set(words).size < words.length) return this.asText(schema, "values of several types");
     this.reshape("values that are not text as text");
@@ -255,7 +255,7 @@ export class SchemaWriter {
     };
   }
 
-  #writeRef(schema: Fields, ref: string, within: Within): Written {
+  #writeRef(schema: Fields, ref: string, within: Within): WrittenSchema {
     // Most schemas refer to a few definitions many times.
     if (!this.#targets.has(ref)) this.#targets.set(ref, resolve(this.root, ref));
     const target = this.#targets.get(ref);
@@ -270,7 +270,7 @@ export class SchemaWriter {
   }
 
   /** Keeps a reference, and writes its target among the definitions. */
-  #writeDefinition(siblings: Fields, ref: string, target: JsonSchema): Written {
+  #writeDefinition(siblings: Fields, ref: string, target: JsonSchema): WrittenSchema {
     let definition = this.#byRef.get(ref);
     if (definition === undefined) {
       let name = (ref.split("/").at(-1) ?? "").replaceAll(/\W/g, "_") || "root";

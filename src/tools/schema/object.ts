@@ -2,17 +2,17 @@ import { isFields } from "../../json/json.ts";
 import { acceptsNull, isSchema, schemasIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { createProviderNameAllocator, fitsNameRule } from "../names/allocate.ts";
-import { entries, fieldwise, list, tuple, type Field, type Rest } from "./codec.ts";
-import { describe, type SchemaWriter, type Within, type Written } from "./compile.ts";
+import { entries, fieldwise, list, tuple, type Field, type RestCodec } from "./codec.ts";
+import { describe, type SchemaWriter, type Within, type WrittenSchema } from "./compile.ts";
 
 /** The key under which properties without a name in the schema are sent. */
 const OTHERS = "other_properties";
 
 type WrittenField = Field & { readonly schema: JsonSchema };
-type Others = { readonly schema: JsonSchema; readonly rest: Rest | undefined };
+type Others = { readonly schema: JsonSchema; readonly rest: RestCodec | undefined };
 
 /** Writes the schema of an object. */
-export function writeObject(schema: Fields, writer: SchemaWriter, within: Within): Written {
+export function writeObject(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
   const { rule } = writer;
   const named = isFields(schema.properties) ? schema.properties : undefined;
   const properties = Object.entries(named ?? {});
@@ -87,7 +87,12 @@ function objectSchema(schema: Fields, parts: ObjectParts): Fields {
 }
 
 /** Writes an object that only maps keys to values. */
-function writeMap(schema: Fields, rest: unknown, writer: SchemaWriter, within: Within): Written {
+function writeMap(
+  schema: Fields,
+  rest: unknown,
+  writer: SchemaWriter,
+  within: Within,
+): WrittenSchema {
   if (!isFields(rest) || Object.keys(rest).length === 0)
     return writer.asText(schema, "objects of any keys");
   const value = writer.write(rest, within);
@@ -175,7 +180,7 @@ function renamedKeys(
 }
 
 /** Writes the schema of an array. */
-export function writeArray(schema: Fields, writer: SchemaWriter, within: Within): Written {
+export function writeArray(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
   const places = schemasIn(Array.isArray(schema.items) ? schema.items : schema.prefixItems);
   if (places.length > 0) return writeTuple(schema, places, writer, within);
   const { items } = schema;
@@ -196,7 +201,7 @@ function writeTuple(
   places: readonly JsonSchema[],
   writer: SchemaWriter,
   within: Within,
-): Written {
+): WrittenSchema {
   const { items, prefixItems, additionalItems, ...own } = schema;
   const isOlder = prefixItems === undefined;
   const rest = isOlder ? additionalItems : items;

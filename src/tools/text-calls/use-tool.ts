@@ -8,7 +8,7 @@ import {
   schemasIn,
   typeOfValue,
   typesIn,
-  valuesIn,
+  allowedValues,
 } from "../../schema/keywords.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { membersOf as spansOf, valueEnd } from "../../json/scan.ts";
@@ -20,7 +20,7 @@ import {
   encodeKey,
   escapeText,
   isSpace,
-  readText,
+  unescapeXml,
   trimmed,
 } from "./xml.ts";
 
@@ -173,7 +173,7 @@ function gather(schema: JsonSchema, into: Gathered): void {
 
 function typesOf(schema: JsonSchema, root: Fields, refs: Map<string, Types>): Types {
   if (typeof schema === "boolean") return undefined;
-  const values = valuesIn(schema);
+  const values = allowedValues(schema);
   const own = values === undefined ? typesIn(schema) : values.map(typeOfValue);
   if (own.length > 0) return new Set(schema.nullable === true ? [...own, "null"] : own);
   const { $ref: ref } = schema;
@@ -274,7 +274,7 @@ export function readUseTool(block: string, declared: Declared): WrittenCall | un
   if (members !== undefined) return readJson(members, declared);
   const named =
     quoted === undefined ? childrenOf(body)?.find(({ tag }) => tag === "name") : undefined;
-  const name = readText(quoted ?? named?.content ?? "");
+  const name = unescapeXml(quoted ?? named?.content ?? "");
   const takes = name === "" ? undefined : declared(name);
   if (takes === undefined) return undefined;
   const rest = named === undefined ? body : body.slice(0, named.from) + body.slice(named.to);
@@ -314,7 +314,7 @@ function readFree(body: string): string {
   const inner = trimmed(body);
   const [, tag = ""] = /^<(\w+)>/.exec(inner) ?? [];
   const isWrapped = wrappers.has(tag) && inner.endsWith(`</${tag}>`);
-  return readText(isWrapped ? inner.slice(tag.length + 2, -(tag.length + 3)) : body);
+  return unescapeXml(isWrapped ? inner.slice(tag.length + 2, -(tag.length + 3)) : body);
 }
 
 function readArguments(rest: string, known: Shape): string | undefined {
@@ -324,7 +324,7 @@ function readArguments(rest: string, known: Shape): string | undefined {
   const [only, ...others] = children ?? [];
   if (children === undefined || only === undefined) return trimmed(rest) === "" ? "{}" : undefined;
   if (others.length > 0 || !known.wraps(only.tag)) return readChildren(children, known);
-  const text = readText(only.content);
+  const text = unescapeXml(only.content);
   if (isFields(jsonOf(text))) return text;
   const inner = elementsIn(only.content);
   if (inner.length > 0) return readChildren(inner, known);
@@ -358,7 +358,7 @@ function readList(children: readonly Child[], shape: Shape, depth: number): stri
 
 /** The value of an element. If it cannot be text, inner elements are its properties or items. */
 function readContent({ content }: Child, shape: Shape, depth: number): string {
-  const text = readText(content);
+  const text = unescapeXml(content);
   const { types } = shape;
   const isText = types === undefined || types.has("string") || jsonOf(text) !== undefined;
   const inner = isText || depth === MAX_DEPTH ? [] : elementsIn(content);

@@ -91,7 +91,7 @@ const reference = (char: string): string => `&#${char.charCodeAt(0)};`;
 const spelt = (blank: string): string => blank.split("").map(reference).join("");
 
 /** Unescapes the content of an element. */
-export function readText(content: string): string {
+export function unescapeXml(content: string): string {
   const tidied = tidy(content);
   if (!tidied.includes(CDATA)) return unescaped(tidied);
   let text = "";

@@ -1,6 +1,6 @@
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { z } from "zod";
-import { pathText, problemsIn, type Path, type Problem } from "../../diagnostics/problem.ts";
+import { pathText, issueProblems, type Path, type Problem } from "../../diagnostics/problem.ts";
 import type { StopReason, Usage } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
@@ -277,7 +277,7 @@ export function readScript(source: unknown, name: string): Script {
 
 function checkValue(value: unknown, lineOf: (path: Path) => number | undefined): CheckedScript {
   const { data, error } = script.safeParse(value, { reportInput: true });
-  const problems = (error?.issues ?? []).flatMap((issue) => problemsIn(issue, keysAt));
+  const problems = (error?.issues ?? []).flatMap((issue) => issueProblems(issue, keysAt));
   return {
     script: data,
     problems: problems.map(({ path, message }) => ({ path, message, line: lineOf(path) })),
