@@ -241,7 +241,7 @@ describe("patchbay serve", () => {
     const { code, out, err } = await one.over;
     expect({ code, out, err }).toEqual({
       code: 0,
-      out: `Patchbay listens on ${one.url} (upstreams: demo)\nConfiguration: no file, and no provider's key is set: the embedded demo answers\n`,
+      out: `Patchbay listens on ${one.url} (upstreams: demo)\nConfiguration: no file; no provider key is set, so the embedded demo answers\n`,
       err: "",
     });
   });
@@ -336,7 +336,7 @@ describe("patchbay serve", () => {
     taken.close();
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toBe(
-      `127.0.0.1:${port} is taken by another process; stop that one or choose another with \`--port\`.\n`,
+      `127.0.0.1:${port} is used by another process; stop that process, or choose another port with \`--port\`.\n`,
     );
   });
 
@@ -483,7 +483,7 @@ it("each variable of the older proxy takes effect or is named by `check`", async
       .toSorted(),
   );
   expect(err).toContain(
-    "PROXY_TIMEOUT_MS is set, but nothing reads it. In its place: `upstreams.NAME.timeouts.headers` and `.idle`.\n",
+    "PROXY_TIMEOUT_MS is set, but Patchbay does not read it: set `upstreams.NAME.timeouts.headers` and `.idle`.\n",
   );
 });
 

@@ -1,10 +1,16 @@
 /** Turns as people read them: one line each, and one turn in full. */
 
-import type { Batch, DoneRow, Row, RunningRow, TurnView } from "../src/observe/console/wire.ts";
+import type {
+  FeedBatch,
+  DoneRow,
+  TurnRow,
+  RunningRow,
+  TurnView,
+} from "../src/observe/console/wire.ts";
 import { printable, reasonWords } from "../src/terminal.ts";
 import { aligned } from "./output.ts";
 
-type NoticeRow = Batch["notices"][number];
+type NoticeRow = FeedBatch["notices"][number];
 
 const clockTime = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
@@ -55,7 +61,7 @@ export function faultText({ fault, attempts }: DoneRow): string {
 const LONGEST_REASON = 600;
 
 /** The reasons of failed requests to upstreams, a line for each. */
-export function reasonLines(row: Row): string[] {
+export function reasonLines(row: TurnRow): string[] {
   if (row.type === "refusal") return [];
   const { attempts } = row;
   return attempts.flatMap(({ reason: { message } = {} }, at) =>
@@ -66,7 +72,7 @@ export function reasonLines(row: Row): string[] {
 }
 
 /** One line for an ended turn or a refusal. */
-export function rowLine(row: Row): string {
+export function rowLine(row: TurnRow): string {
   if (row.type === "refusal")
     return `${clockTime(row.at)} refused  ${row.status} ${row.fault} ${plain(row.route)} ${row.requestId}`;
   const { usage, attempts } = row;

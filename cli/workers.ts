@@ -1,7 +1,7 @@
 /** Several processes that share one port: starts them, replaces those that end, and ends them together. */
 import cluster, { type Worker } from "node:cluster";
 import type { Config } from "../src/configuration.ts";
-import { type Address, type Log, sharedPort, sumMetrics, urlOf } from "../src/serving.ts";
+import { type Address, type Logger, sharedPort, sumMetrics, urlOf } from "../src/serving.ts";
 
 /** True if this process is one of several that share a port. */
 export const isWorker = (): boolean => cluster.isWorker;
@@ -24,7 +24,7 @@ export const leaveChannel = (): void => process.channel?.unref();
 export type WorkersOptions = {
   readonly count: number;
   readonly address: Address;
-  readonly log: Log;
+  readonly log: Logger;
   /** Called once the first of them listens. */
   readonly listening: (url: string) => void;
 };

@@ -8,7 +8,13 @@ export {
   readConfigFile,
   type Finding,
 } from "./host/config/config-file.ts";
-export { loadConfig, notesOf, sourceNote, trustConfig, type Loaded } from "./host/config/load.ts";
+export {
+  loadConfig,
+  notesOf,
+  sourceNote,
+  trustConfig,
+  type LoadedConfig,
+} from "./host/config/load.ts";
 export {
   isCodexSignedIn,
   keyedProviders,
@@ -21,5 +27,5 @@ export {
 } from "./host/config/providers.ts";
 export { reloader, watchFile } from "./host/config/reload.ts";
 export { replaceFile } from "./host/platform/careful-files.ts";
-export { LONGEST, configNames, type Origin } from "./host/config/sources.ts";
+export { LONGEST, configNames, type ConfigOrigin } from "./host/config/sources.ts";
 export { dropTrust, trustFile } from "./host/config/trust.ts";

@@ -24,7 +24,6 @@ export {
   replayAgainst,
   type AgainstResult,
   type AnswerDifference,
-  type AnswerSummary,
 } from "./observe/recording/replay/replay-against.ts";
 export { replayBundle } from "./observe/recording/replay/replay.ts";
 export { MAX_TURN_BYTES } from "./observe/recording/turn-record.ts";

@@ -6,7 +6,7 @@ export { systemClock } from "./host/platform/clock.ts";
 export { newId } from "./host/platform/ids.ts";
 export { nodePlatform, nodeRuntime } from "./host/platform/node.ts";
 export { sharedPort, urlOf, type Address } from "./host/server/address.ts";
-export { openLog, type Log } from "./host/server/log.ts";
+export { openLog, type Logger } from "./host/server/log.ts";
 export { openServer, type Server } from "./host/server/server.ts";
 export { openRecorded, type RecordedGateway } from "./host/server/turn-files.ts";
 export {

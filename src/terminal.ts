@@ -23,7 +23,7 @@ export {
   foreignFolder,
   foreignPlace,
   readBytes,
-  readText,
+  readTextFile,
   writeWhole,
 } from "./host/platform/careful-files.ts";
 export {

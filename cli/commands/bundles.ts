@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import {
   type AgainstResult,
   type AnswerDifference,
-  type AnswerSummary,
   type Bundle,
   explain,
   findBundle,
@@ -21,7 +20,7 @@ import {
   print,
   printJson,
   Problems,
-  readText,
+  readTextFile,
   recordingsFolder,
   refusal,
 } from "../../src/terminal.ts";
@@ -169,7 +168,7 @@ const sidesOf = (difference: AnswerDifference): string[] =>
     ? [`  recorded: ${shown(difference.recorded)}`, `  now: ${shown(difference.live)}`]
     : [];
 
-function summaryLine({ status, text, calls, problem }: AnswerSummary): string {
+function summaryLine({ status, text, calls, problem }: AgainstResult["live"]): string {
   if (problem !== undefined && status !== 200) return `${status}, ${problem}`;
   const called = calls.length === 0 ? "no calls" : `calls of ${calls.join(", ")}`;
   const failed = problem === undefined ? "" : `; it failed: ${problem}`;
@@ -199,7 +198,7 @@ export async function openBundleFile(name: string, config?: string): Promise<Bun
 
 function read(path: string, isOwn: boolean): BundleFile {
   try {
-    return { path, text: readText(path, { limit: LONGEST, isOwn }) };
+    return { path, text: readTextFile(path, { limit: LONGEST, isOwn }) };
   } catch (error) {
     const why = error instanceof FileRefusal ? ` because it ${error.message}` : "";
     throw refusal(`${path} cannot be read${why}; name a .bundle.jsonl file.`, error);

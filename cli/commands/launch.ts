@@ -16,7 +16,7 @@ import {
   findingLine,
   loadConfig,
   notesOf,
-  type Origin,
+  type ConfigOrigin,
   sourceNote,
 } from "../../src/configuration.ts";
 import {
@@ -26,7 +26,7 @@ import {
   operate,
   type RecordedGateway,
 } from "../../src/serving.ts";
-import { type Batch, statusSchema } from "../../src/observe/console/wire.ts";
+import { type FeedBatch, statusSchema } from "../../src/observe/console/wire.ts";
 import { keyFor, rootOf } from "../gateways.ts";
 import { exitCode, recordedLine } from "../output.ts";
 import type { Agent } from "../launch/agent.ts";
@@ -160,7 +160,7 @@ async function gatewayFor(
  * requests that would lose something are refused, whatever the configuration says.
  */
 async function openOwnGateway(
-  origin: Origin & { readonly agent: string },
+  origin: ConfigOrigin & { readonly agent: string },
   strict: boolean,
 ): Promise<Reached> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
@@ -214,7 +214,7 @@ function report(
 }
 
 /** The turns that have arrived at a gateway since the start of the watch; undefined if they are unknown. */
-export type Arrivals = () => Promise<Pick<Batch, "turns" | "lost"> | undefined>;
+export type Arrivals = () => Promise<Pick<FeedBatch, "turns" | "lost"> | undefined>;
 
 /** Watches a gateway by its private socket; turns of a gateway elsewhere are unknown. */
 export async function watchArrivals(url: string, env: Environment): Promise<Arrivals> {
@@ -248,7 +248,7 @@ export type TurnCount = {
 };
 
 /** Adds up the turns of an agent. */
-export function countTurns({ turns: rows, lost }: Pick<Batch, "turns" | "lost">): TurnCount {
+export function countTurns({ turns: rows, lost }: Pick<FeedBatch, "turns" | "lost">): TurnCount {
   let turns = lost;
   let calls = 0;
   let usage: { input: number; output: number } | undefined;

@@ -1,4 +1,4 @@
-import type { Batch } from "../../src/observe/console/wire.ts";
+import type { FeedBatch } from "../../src/observe/console/wire.ts";
 import { print, printError, printJson } from "../../src/terminal.ts";
 import { exitCode } from "../output.ts";
 import { chooseFollowed } from "../gateways.ts";
@@ -26,7 +26,7 @@ export async function logs(options: With<"last">): Promise<void> {
 }
 
 function printBatch(
-  { turns, notices, lost, unsent }: Batch,
+  { turns, notices, lost, unsent }: FeedBatch,
   { json, follow }: { readonly json: boolean; readonly follow: boolean },
 ): void {
   const entries = [

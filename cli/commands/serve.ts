@@ -4,16 +4,16 @@ import {
   type Config,
   findingLine,
   loadConfig,
-  type Loaded,
+  type LoadedConfig,
   notesOf,
-  type Origin,
+  type ConfigOrigin,
   reloader,
   sourceNote,
   trustFile,
   watchFile,
 } from "../../src/configuration.ts";
 import {
-  type Log,
+  type Logger,
   nodePlatform,
   openLog,
   openRecorded,
@@ -58,7 +58,7 @@ async function start(options: With<"logLevel">): Promise<void> {
   // objects of a turn directly in the old generation after a busy moment.
   setFlagsFromString("--heap-growing-percent=100");
   setFlagsFromString("--no-allocation-site-pretenuring");
-  const origin: Origin = { file, host, port, env, directory: process.cwd() };
+  const origin: ConfigOrigin = { file, host, port, env, directory: process.cwd() };
   const loaded = loadConfig(origin);
   if (!isWorker()) for (const note of notesOf(loaded)) printError(note);
   if (!loaded.ok) {
@@ -113,7 +113,7 @@ async function start(options: With<"logLevel">): Promise<void> {
 }
 
 /** The files of the configuration and, if it needs trust, the record of that trust. */
-function watchedFiles({ files, again }: Loaded & { readonly ok: true }): readonly string[] {
+function watchedFiles({ files, again }: LoadedConfig & { readonly ok: true }): readonly string[] {
   const { file, needsTrust = false, env } = again;
   const trusted = needsTrust && file !== undefined ? trustFile(file, env) : undefined;
   return trusted === undefined ? files : [...files, trusted];
@@ -140,7 +140,7 @@ async function serveByWorkers(
 }
 
 /** Logs uncaught errors, because an error in one request must not end the others. */
-function keepServing(log: Log): void {
+function keepServing(log: Logger): void {
   process.on("uncaughtException", log.uncaught);
   process.on("unhandledRejection", log.uncaught);
   process.on("exit", log.flush);
@@ -153,7 +153,7 @@ type Stopper = {
 };
 
 /** Lets running streams end, and then the process. */
-function stopper(server: Server, log: Log): Stopper {
+function stopper(server: Server, log: Logger): Stopper {
   let stopping = false;
   const stop = (why: string): void => {
     if (stopping) return;

@@ -1,4 +1,4 @@
-import { type Status, statusSchema } from "../../src/observe/console/wire.ts";
+import { type GatewayStatus, statusSchema } from "../../src/observe/console/wire.ts";
 import {
   askGateway,
   environment,
@@ -28,7 +28,7 @@ export type AskedStatus = {
   readonly gateway: LocalGateway;
   /** The number of its processes that have answered. */
   readonly answering: number;
-  readonly status: Status;
+  readonly status: GatewayStatus;
   readonly problems: readonly StatusProblem[];
 };
 
@@ -98,7 +98,7 @@ const workerProblems = (count: number, answering: number): StatusProblem[] =>
       ];
 
 /** The status of two workers of one gateway: their counts are added up. */
-const together = (a: Status, b: Status): Status => ({
+const together = (a: GatewayStatus, b: GatewayStatus): GatewayStatus => ({
   ...a,
   running: a.running + b.running,
   kept: a.kept + b.kept,
@@ -109,7 +109,7 @@ const together = (a: Status, b: Status): Status => ({
   store: a.store.problem === undefined && b.store.problem !== undefined ? b.store : a.store,
 });
 
-const problemsOf = ({ upstreams, store, wrong, rejected }: Status): StatusProblem[] => [
+const problemsOf = ({ upstreams, store, wrong, rejected }: GatewayStatus): StatusProblem[] => [
   ...rejectedProblem(rejected),
   ...upstreams.flatMap(({ name, fault, problem = fault }) =>
     problem === undefined ? [] : { about: `upstream ${name}`, problem },
@@ -118,7 +118,7 @@ const problemsOf = ({ upstreams, store, wrong, rejected }: Status): StatusProble
   ...wrong.map(({ about, problem }) => ({ about, problem })),
 ];
 
-function rejectedProblem(rejected: Status["rejected"]): StatusProblem[] {
+function rejectedProblem(rejected: GatewayStatus["rejected"]): StatusProblem[] {
   if (rejected === undefined) return [];
   const { file, since, problems } = rejected;
   const [first = "it cannot be used", ...others] = problems;
@@ -131,7 +131,7 @@ function rejectedProblem(rejected: Status["rejected"]): StatusProblem[] {
 const dateText = (at: number): string => new Date(at).toLocaleString();
 
 /** Its kind and, after an absence, the times of its end and start. */
-function storeText({ kind, awayAt, backAt }: Status["store"]): string {
+function storeText({ kind, awayAt, backAt }: GatewayStatus["store"]): string {
   if (awayAt === undefined || backAt === undefined) return kind;
   return `${kind}, back since ${dateText(backAt)}; it was away since ${dateText(awayAt)}`;
 }
@@ -172,13 +172,13 @@ export function statusLines({
 }
 
 /** The files of a gateway's configuration and where its keys come from. */
-export const configurationText = ({ files, keys }: Status): string =>
+export const configurationText = ({ files, keys }: GatewayStatus): string =>
   sourceText({ file: files.length === 0 ? undefined : files.join(", "), keys });
 
 const recordedTurns = { failures: "turns that fail", all: "every turn" };
 
 /** Empty unless turns are recorded. */
-function recordingLine({ recording }: Status): string[][] {
+function recordingLine({ recording }: GatewayStatus): string[][] {
   if (recording === undefined || recording.mode === "off") return [];
   const { mode, content, folder } = recording;
   return [["recording", `${recordedTurns[mode]}, ${content}, to ${folder}`]];

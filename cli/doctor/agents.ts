@@ -1,7 +1,7 @@
 /** Finds the addresses on this machine that the settings of agents name. Files are read and never written. */
 import { join } from "node:path";
 import { connect } from "node:net";
-import { type Environment, isLoopback, readText, stateFolder } from "../../src/terminal.ts";
+import { type Environment, isLoopback, readTextFile, stateFolder } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { Agent } from "../launch/agent.ts";
 import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
@@ -114,7 +114,7 @@ function addressesIn(file: string, undo: string | undefined): readonly NamedAddr
 
 function textOf(file: string): string {
   try {
-    return readText(file, { limit: LONGEST });
+    return readTextFile(file, { limit: LONGEST });
   } catch {
     return ""; // Most of these files do not exist, and a clone of a repository may bring something else.
   }

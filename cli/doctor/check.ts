@@ -4,7 +4,7 @@ import {
   groups,
   outcomes,
   type Check,
-  type Outcome,
+  type CheckOutcome,
 } from "../../src/observe/console/wire-checks.ts";
 import type { Fault } from "../../src/terminal.ts";
 
@@ -20,7 +20,7 @@ const groupOf = {
 } as const satisfies Record<string, Check["group"]>;
 
 /** The outcome of a check, its evidence and its remedy; without a remedy there is nothing to do. */
-export type Words = readonly [Outcome, evidence: string, remedy?: string | undefined];
+export type Words = readonly [CheckOutcome, evidence: string, remedy?: string | undefined];
 
 export type CheckId = `${keyof typeof groupOf}.${string}`;
 
@@ -38,7 +38,7 @@ export const problemsFirst = (checks: readonly Check[]): readonly Check[] =>
       groups.indexOf(a.group) - groups.indexOf(b.group),
   );
 
-export function countOutcomes(checks: readonly Check[]): Readonly<Record<Outcome, number>> {
+export function countOutcomes(checks: readonly Check[]): Readonly<Record<CheckOutcome, number>> {
   const counts = { wrong: 0, unknown: 0, note: 0, ok: 0 };
   for (const { outcome } of checks) counts[outcome]++;
   return counts;

@@ -11,12 +11,12 @@ import {
   keysText,
   loadConfig,
   LONGEST,
-  type Origin,
+  type ConfigOrigin,
   providers,
   readConfigFile,
 } from "../../src/configuration.ts";
-import type { Check, Examination, Outcome } from "../../src/observe/console/wire-checks.ts";
-import { type Environment, isFields, readText } from "../../src/terminal.ts";
+import type { Check, Examination, CheckOutcome } from "../../src/observe/console/wire-checks.ts";
+import { type Environment, isFields, readTextFile } from "../../src/terminal.ts";
 import { check, type CheckId, wordsOfFinding, type Words } from "./check.ts";
 import { examineUpstream, modelChecks } from "./upstreams.ts";
 
@@ -24,7 +24,7 @@ import { examineUpstream, modelChecks } from "./upstreams.ts";
 export type Examined = ReturnType<Gateway["examined"]>;
 
 export type ExamineOptions = {
-  readonly origin: Origin;
+  readonly origin: ConfigOrigin;
   /** Undefined if the configuration is too wrong for a gateway. */
   readonly examined?: Examined | undefined;
   /** True if the gateway serves, so that its file may have changed since it was read. */
@@ -66,7 +66,7 @@ type ConfigState = {
 };
 
 /** `running`: the configuration that a gateway applies; undefined without a gateway. */
-export function examineConfig(origin: Origin, running?: Config): ConfigState {
+export function examineConfig(origin: ConfigOrigin, running?: Config): ConfigState {
   const loaded = loadConfig(origin);
   const { file } = loaded;
   const config = loaded.ok ? loaded.config : undefined;
@@ -80,7 +80,7 @@ export function examineConfig(origin: Origin, running?: Config): ConfigState {
       ? "no file: keys in the environment are the configuration"
       : "the file has no problems";
   const keys = loaded.ok ? keysText(loaded.keys) : "";
-  const said = (id: CheckId, of: string, outcome: Outcome, line: string): Check =>
+  const said = (id: CheckId, of: string, outcome: CheckOutcome, line: string): Check =>
     check(id, of, outcome, ...wordsOfFinding(line));
   const checks = [
     ...findings.map((one) =>
@@ -121,7 +121,7 @@ function appliedCheck(file: string, config: Config | undefined, running: Config)
 
 function configText(file: string): string | undefined {
   try {
-    return readText(file, { limit: LONGEST });
+    return readTextFile(file, { limit: LONGEST });
   } catch {
     return undefined; // The loader has reported the reason, or it is a pipe and was read.
   }

@@ -22,7 +22,7 @@ import {
   runtimeFolders,
   version,
 } from "../../src/terminal.ts";
-import { loadConfig, type Origin } from "../../src/configuration.ts";
+import { loadConfig, type ConfigOrigin } from "../../src/configuration.ts";
 import { firstModel, look } from "../smoke/look.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
 import { check } from "./check.ts";
@@ -44,7 +44,7 @@ const nothing = (): Promise<void> => Promise.resolve();
 export function runningExaminer(
   { url, pid, version: its, sockets: [socket = ""] }: LocalGateway,
   others: number,
-  env: Origin["env"],
+  env: ConfigOrigin["env"],
 ): Examiner {
   return {
     by: "gateway",
@@ -80,7 +80,7 @@ export function runningExaminer(
 }
 
 /** Makes the checks with this shell's environment, on a gateway that lives as long as the command. */
-export function ownExaminer(origin: Origin, isChosen: boolean): Examiner {
+export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
   const loaded = loadConfig(origin);
   const gateway = loaded.ok ? openQuietly(loaded.config) : undefined;
   const examined = (): Examined => {

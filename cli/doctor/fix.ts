@@ -6,7 +6,7 @@ import type { Node, ParsedNode, YAMLMap, YAMLSeq } from "yaml";
 import { LONGEST, maskReferences, replaceFile, type Path } from "../../src/configuration.ts";
 import type { Capabilities } from "../../src/inspection.ts";
 import type { Fault } from "../../src/terminal.ts";
-import { isFields, readText, refusal } from "../../src/terminal.ts";
+import { isFields, readTextFile, refusal } from "../../src/terminal.ts";
 
 type Fix = {
   readonly upstream: string;
@@ -19,7 +19,7 @@ export function writeFix(
   file: string,
   fix: Fix,
 ): { readonly text: string; readonly backup: string } {
-  const text = fixedText(readText(file, { limit: LONGEST }), fix);
+  const text = fixedText(readTextFile(file, { limit: LONGEST }), fix);
   return { text, backup: replaceFile(file, text) };
 }
 

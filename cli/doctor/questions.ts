@@ -13,7 +13,7 @@ import {
   jsonOf,
   type ToolChoice,
 } from "../../src/terminal.ts";
-import type { Outcome } from "../../src/observe/console/wire-checks.ts";
+import type { CheckOutcome } from "../../src/observe/console/wire-checks.ts";
 import { callFlaws } from "../smoke/judge.ts";
 import { prompt, tool } from "../smoke/scene.ts";
 import type { ProbeAnswer } from "./probe.ts";
@@ -97,7 +97,7 @@ export function remedyFor(left: LeftInText, profile: string): string {
 
 /** The result of a question; `can` is undefined if the answer leaves it open. */
 export type Shown = {
-  readonly outcome: Outcome;
+  readonly outcome: CheckOutcome;
   readonly evidence: string;
   readonly can?: boolean | undefined;
   readonly remedy?: string | undefined;
@@ -105,7 +105,10 @@ export type Shown = {
 
 const can = (evidence: string): Shown => ({ outcome: "ok", evidence, can: true });
 const cannot = (evidence: string): Shown => ({ outcome: "wrong", evidence, can: false });
-const unclear = (evidence: string, outcome: Outcome = "unknown"): Shown => ({ outcome, evidence });
+const unclear = (evidence: string, outcome: CheckOutcome = "unknown"): Shown => ({
+  outcome,
+  evidence,
+});
 
 export type QuestionName =
   | "one_call"

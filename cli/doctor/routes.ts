@@ -9,12 +9,12 @@ import {
   systemClock,
 } from "../../src/serving.ts";
 import { fieldsIn, filledText } from "../../src/terminal.ts";
-import type { Origin } from "../../src/configuration.ts";
+import type { ConfigOrigin } from "../../src/configuration.ts";
 
 /** The checks are loaded with their first request, because they are rarely used. */
 export function doctorRoutes(
   gateway: Pick<Gateway, "examined">,
-  origin: Origin,
+  origin: ConfigOrigin,
 ): readonly ConsoleRoute[] {
   return [
     {

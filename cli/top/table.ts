@@ -1,5 +1,5 @@
 import { emitKeypressEvents, type Key } from "node:readline";
-import type { DoneRow, Row, RunningRow } from "../../src/observe/console/wire.ts";
+import type { DoneRow, TurnRow, RunningRow } from "../../src/observe/console/wire.ts";
 import { printable, type WatchedBatch } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
 import { cost, faultText, plain, planSigns, reasonLines, seconds, short } from "../turn-lines.ts";
@@ -148,7 +148,7 @@ const heads = "time agent asked went tools calls in/out cost first total how".sp
 const timeOf = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
 /** The row of an ended turn or of a refusal. */
-function endedRow(row: Row): TopRow {
+function endedRow(row: TurnRow): TopRow {
   const { at, requestId } = row;
   const ended = { requestId, at, isRunning: false };
   if (row.type === "refusal") {

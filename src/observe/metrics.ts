@@ -14,39 +14,44 @@ export const buckets: Readonly<Record<string, readonly number[]>> = {
 /** The labels and the help text of each metric. */
 export const metrics = {
   patchbay_turns_total: "door upstream outcome: Turns by door, upstream and outcome.",
-  patchbay_refusals_total: "fault: Requests that never became a turn, by fault.",
-  patchbay_fallbacks_total: "from fault: Turns moved on to the next upstream of a chain.",
+  patchbay_refusals_total: "fault: Requests that were refused before a turn began, by fault.",
+  patchbay_fallbacks_total:
+    "from fault: Failed attempts after which a turn moved to the next upstream of its chain.",
   patchbay_tools_total: "verdict kind: Declared tools by verdict and kind.",
-  tool_call_count_total: "door upstream stop_after_tools_mode: Tool calls given to clients.",
+  tool_call_count_total: "door upstream stop_after_tools_mode: Tool calls sent to clients.",
   tool_call_truncated_total:
-    "door upstream stop_after_tools_mode: Turns whose tool calls a cap or a stop cut short.",
+    "door upstream stop_after_tools_mode: Turns in which a cap or a stop removed tool calls.",
   patchbay_tool_calls_withheld_total:
-    "door upstream: Tool calls seen and not given: for a cap or a stop, or not allowed by the request.",
+    "door upstream: Tool calls of the model that the client did not receive, because of a cap or a stop, or because the request did not allow them.",
   patchbay_tool_calls_repeated_total:
-    "door upstream: Tool calls left out since they repeat an earlier one.",
-  patchbay_tool_calls_per_turn: "door upstream: Tool calls given in a turn.",
+    "door upstream: Tool calls removed because they repeat an earlier call.",
+  patchbay_tool_calls_per_turn: "door upstream: Tool calls sent to the client in one turn.",
   patchbay_disclosure_tokens_saved_total:
-    "upstream: Tokens of tool definitions that were not sent, at four bytes a token.",
+    "upstream: Tokens of tool definitions that were not sent, estimated at four bytes per token.",
   patchbay_disclosure_openings_total: "upstream: Sections of folded tools that models opened.",
   wink_tools_injected_total:
-    "upstream: Tools that opening a section added to a conversation under way.",
-  wink_disclosure_dynamic_total: "upstream: Readings that opened sections of tools.",
+    "upstream: Tools that were added to a running conversation because the model opened their section.",
+  wink_disclosure_dynamic_total: "upstream: Calls of the loader that opened sections of tools.",
   patchbay_disclosure_rounds_total:
-    "upstream: Upstream calls that answered questions about folded tools and nothing else.",
+    "upstream: Upstream calls that only answered questions about folded tools.",
   patchbay_disclosure_misses_total:
-    "upstream: Readings and calls of folded tools that are not there, or whose arguments did not fit.",
-  patchbay_tokens_total: "upstream direction: Tokens as upstreams counted them, or else estimated.",
-  patchbay_cost_total: "model: What turns cost by the configured prices, by the name of the price.",
-  patchbay_turn_seconds: "door upstream: From request to the end of the answer.",
-  patchbay_first_event_seconds: "door upstream: From request to the upstream's first event.",
+    "upstream: Calls of the loader or of folded tools with an unknown name or invalid arguments.",
+  patchbay_tokens_total:
+    "upstream direction: Tokens as the upstream counted them, or an estimate if it did not.",
+  patchbay_cost_total:
+    "model: Cost of turns by the configured prices, by the model name of the price.",
+  patchbay_turn_seconds: "door upstream: Seconds from the request to the end of the answer.",
+  patchbay_first_event_seconds:
+    "door upstream: Seconds from the request to the first event of the upstream.",
   patchbay_child_events_total:
-    "upstream event: What happened to child processes, and what they said that was dropped.",
+    "upstream event: Events of child processes, such as starts and exits, and their output that was dropped.",
   patchbay_store_events_total:
-    "event: That the store could not be used, could again, or did not store a turn.",
+    "event: Times the store became unavailable or available, and turns that it did not store.",
   patchbay_event_loop_blocked_total:
-    "work: Pieces of work on one request that held the event loop longer than `server.block_budget_ms`.",
-  patchbay_event_loop_blocked_seconds_total: "work: How long that work took.",
-  patchbay_turns_running: ": Turns under way.",
+    "work: Pieces of work on one request that blocked the event loop longer than `server.block_budget_ms`.",
+  patchbay_event_loop_blocked_seconds_total:
+    "work: Seconds for which such work blocked the event loop.",
+  patchbay_turns_running: ": Turns that are running.",
 } as const;
 
 type Families = Readonly<Record<keyof typeof metrics, Family>>;

@@ -290,7 +290,7 @@ describe("a page in a browser", () => {
       expect(response.headers.get("access-control-allow-origin")).toBeNull();
       expect(await errorOf(response)).toMatchObject({
         code: "auth.origin",
-        message: `Pages of ${origin} may not use this gateway; name that in \`server.origins\`, or set \`server.keys\`.`,
+        message: `Pages of ${origin} may not use this gateway; add this origin to \`server.origins\`, or set \`server.keys\`.`,
       });
     },
   );

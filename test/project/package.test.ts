@@ -170,7 +170,7 @@ describe("the package", () => {
     };
     await expect(run(process.execPath, args, options)).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("without a key would let anyone"),
+      stderr: expect.stringContaining("without a key would let every client"),
     });
   });
 

@@ -37,7 +37,7 @@ it.skipIf(missing)(
       const [name = ""] = readdirSync(join(root, "patchbay", "recordings"));
       const file = join(root, "patchbay", "recordings", name);
       const explained = run("explain", file);
-      expect(explained.stdout).toContain("Nothing is unlawful on either side.");
+      expect(explained.stdout).toContain("No fault was found on either side.");
       expect(explained.status).toBe(0);
       const replayed = run("replay", file);
       expect(replayed.stdout).toContain("replays the same");

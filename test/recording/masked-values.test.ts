@@ -191,8 +191,8 @@ describe("sentences of the gateway", () => {
     expect(sentences).toMatch(
       /Invalid value for messages: input '\w\w name is \w+' exceeds the limit of 8192/,
     );
-    expect(sentences).toContain("The fault is the upstream's");
-    const call = sentences.split("\n").find((one) => one.startsWith("Call 1:"));
+    expect(sentences).toContain("The upstream is at fault");
+    const call = sentences.split("\n").find((one) => one.startsWith("Request 1:"));
     expect(call).toContain("fake answered 400");
     expect(call).toContain("The upstream rejected the request: Invalid value for messages");
     expect(call).toContain("(context_length_exceeded, invalid_request_error)");

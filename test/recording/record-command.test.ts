@@ -135,7 +135,7 @@ describe
           terminal.patchbayWith(environment, "bundle", "during", "--check"),
         ]);
         expect(explained).toMatchObject({ code: 0, errors: "" });
-        expect(explained.out).toContain("Nothing is unlawful on either side.");
+        expect(explained.out).toContain("No fault was found on either side.");
         expect(replayed).toEqual({ code: 0, errors: "", out: "Turn during replays the same.\n" });
         expect(checked).toMatchObject({ code: 0, errors: "" });
         expect(checked.out).toContain("No key was found.");
@@ -211,7 +211,7 @@ describe
       const [file = ""] = bundlesIn(terminal);
       truncateSync(file, statSync(file).size - 20);
       const cut =
-        /^The bundle is cut off or damaged in line \d+; get the whole file, or record the turn again\.\n$/;
+        /^The bundle is cut off or damaged in line \d+; copy the whole file again, or record the turn again\.\n$/;
       const outputs = await Promise.all([
         terminal.patchbay("explain", "whole"),
         terminal.patchbay("replay", "whole", "--json"),

@@ -132,7 +132,7 @@ describe("a recorded turn asked again of a live upstream", () => {
     [
       "an answer that is cut off",
       () => sse(frame({ choices: [{ index: 0, delta: { content: "Half" } }] }), cut),
-      { what: "it fails, and was answered when it was recorded" },
+      { what: "the request fails, but the recorded one succeeded" },
     ],
   ] as const)("differs by %s", async (_, live, difference) => {
     expect(await asked({ live })).toMatchObject({ outcome: "different", difference });
@@ -142,7 +142,7 @@ describe("a recorded turn asked again of a live upstream", () => {
     const recorded = saying({ text: "It is warm." });
     const live = saying({ text: "It is", stop: "length" });
     expect((await asked({ recorded, live })).difference).toEqual({
-      what: "it ends for another reason",
+      what: "the stop reason differs",
       recorded: "end",
       live: "length",
     });
@@ -175,12 +175,12 @@ describe("a recorded turn asked again of a live upstream", () => {
     [
       "of no model",
       { against: "fake/" },
-      "`fake/` names no model; write `fake` for the recorded one, m, or `fake/MODEL`.",
+      "`fake/` contains no model name; write `fake` to use the recorded model (m), or `fake/MODEL`.",
     ],
     [
       "that never reached a model",
       { body: { ...request, messages: 7 } },
-      "The recorded request was refused before a model was chosen, so there is nothing to ask an upstream; `patchbay explain` says why.",
+      "The gateway refused the recorded request before it chose a model, so there is no request for an upstream; run `patchbay explain` for the reason.",
     ],
   ] as const)("is not asked %s", async (_, scene, message) => {
     await expect(asked(scene)).rejects.toThrow(message);
@@ -198,7 +198,7 @@ describe("a recorded turn that goes on with a stored answer", () => {
     const bundle = readBundle(test.bundles()[1] ?? "");
     const platform = nodePlatform();
     const message =
-      "The turn goes on with what its gateway had stored (`previous_response_id`), which is not in the bundle, so it cannot be asked again; record one that sends the conversation itself.";
+      "The turn continues a conversation that its gateway stored (`previous_response_id`) and that the bundle does not contain, so it cannot be replayed; record a turn that sends the whole conversation.";
     await expect(replayBundle(bundle, { platform, paced: false })).rejects.toThrow(message);
     const against = { against: "fake", config: parseConfig(config), platform };
     await expect(replayAgainst(bundle, against)).rejects.toThrow(message);

@@ -166,7 +166,7 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
     other.close();
     expect([status, stderr]).toEqual([
       1,
-      expect.stringMatching(/^127\.0\.0\.1:\d+ is taken by another process; .+\n$/),
+      expect.stringMatching(/^127\.0\.0\.1:\d+ is used by another process; .+\n$/),
     ]);
   });
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Config } from "../../src/gateway/config.ts";
 import { findingLine } from "../../src/host/config/config-file.ts";
 import type { Environment } from "../../src/host/config/env.ts";
-import { loadConfig, type Loaded } from "../../src/host/config/load.ts";
-import { configNames, type Origin } from "../../src/host/config/sources.ts";
+import { loadConfig, type LoadedConfig } from "../../src/host/config/load.ts";
+import { configNames, type ConfigOrigin } from "../../src/host/config/sources.ts";
 import { trustConfig } from "../../src/host/config/load.ts";
 
 /** The folder that holds the configuration of the running test. */
@@ -24,7 +24,7 @@ export function write(name: string, text: string): void {
 }
 
 /** Loads from the test's own directory, which is its user's configuration directory too. */
-export function load(env: Environment = {}, origin: Partial<Origin> = {}): Loaded {
+export function load(env: Environment = {}, origin: Partial<ConfigOrigin> = {}): LoadedConfig {
   return loadConfig({
     env: { XDG_CONFIG_HOME: home(), XDG_STATE_HOME: home(), ...env },
     directory,
@@ -32,13 +32,13 @@ export function load(env: Environment = {}, origin: Partial<Origin> = {}): Loade
   });
 }
 
-export function configOf(loaded: Loaded): Config {
+export function configOf(loaded: LoadedConfig): Config {
   if (loaded.ok) return loaded.config;
   throw new Error(loaded.findings.map(findingLine).join("\n"));
 }
 
 /** What is wrong, in the words of the command line. */
-export const linesOf = (loaded: Loaded): string[] =>
+export const linesOf = (loaded: LoadedConfig): string[] =>
   loaded.ok
     ? []
     : loaded.findings.map((finding) => findingLine(finding).replace(`${directory}/`, ""));

@@ -61,7 +61,7 @@ describe.skipIf(process.platform === "win32")(
         run("launch", "goose", "--model", "demo"),
         run("complete", "plan", "--model", ""),
       ]);
-      const said = `${file}: is not used, since you have not trusted it`;
+      const said = `${file}: is not used because you have not trusted it`;
       for (const { errors } of [check, plan, launch]) expect(errors).toContain(said);
       for (const { errors } of [check, plan, launch]) expect(errors).toContain("`patchbay trust`");
       expect(doctor.out).toContain(said);
@@ -101,7 +101,7 @@ describe.skipIf(process.platform === "win32")(
       const removed = await terminal.patchbay("trust", "--remove", "patchbay.yaml");
       expect([removed.code, removed.out]).toEqual([0, `${file} is not trusted any more.\n`]);
       const forgotten = await terminal.patchbay("check");
-      expect(forgotten.errors).toContain("is not used, since you have not trusted it");
+      expect(forgotten.errors).toContain("is not used because you have not trusted it");
     });
 
     it("is taken up by a running gateway when its change is trusted, and not before", async () => {

@@ -48,7 +48,7 @@ upstreams:
     terminal.write("keys.yaml", config);
     const { code, errors } = await terminal.patchbayWith({ B_KEY: "$odd" }, "check", "keys.yaml");
     const said = (name: string): string =>
-      `is \`$${name}\` as it is written; write \`\${${name}}\` for the value of that variable`;
+      `is the literal text \`$${name}\`; write \`\${${name}}\` to use the value of that variable`;
     expect([code, errors.trim().split("\n").length]).toEqual([1, 3]);
     for (const name of ["MINE", "HERS", "A_KEY"]) expect(errors).toContain(said(name));
   });

@@ -52,7 +52,7 @@ describe.skipIf(process.platform === "win32")(
       await using terminal = openTerminal();
       makeRun(terminal, 0o777);
       const { asked } = await impostor(terminal.run);
-      const said = `${terminal.run} can be changed by other users, so no gateway is looked for in it`;
+      const said = `${terminal.run} can be changed by other users, so gateways in it are ignored`;
       const status = await terminal.patchbay("status");
       expect([status.code, status.out]).toEqual([3, NOBODY]);
       expect(status.errors).toContain(said);

@@ -10,7 +10,12 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { doctorRoutes } from "../../cli/doctor/routes.ts";
-import { findingLine, loadConfig, trustConfig, type Origin } from "../../src/configuration.ts";
+import {
+  findingLine,
+  loadConfig,
+  trustConfig,
+  type ConfigOrigin,
+} from "../../src/configuration.ts";
 import { nodePlatform, openRecorded, openServer, operate } from "../../src/serving.ts";
 import { runCommand, type CommandOutput } from "../support/command.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -119,7 +124,7 @@ export function openTerminal(): Terminal {
 }
 
 /** Does what `serve` does but for the log, signals and changed files. */
-async function opened(origin: Origin): Promise<OpenedGateway> {
+async function opened(origin: ConfigOrigin): Promise<OpenedGateway> {
   const loaded = loadConfig(origin);
   if (!loaded.ok) throw new Error(loaded.findings.map(findingLine).join("\n"));
   const { config, files, keys, again } = loaded;

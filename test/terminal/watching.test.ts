@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { renameSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
-import type { Batch } from "../../src/observe/console/wire.ts";
+import type { FeedBatch } from "../../src/observe/console/wire.ts";
 import type { WatchedBatch } from "../../src/host/control/client.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -40,8 +40,8 @@ describe.skipIf(process.platform === "win32")("watching a gateway", { timeout: 1
     const unwatched = await (await ask(url, headers)).text();
     const top = terminal.start(["top", "--json"]);
     const lines = createInterface({ input: top.stdout })[Symbol.asyncIterator]();
-    const next = async (): Promise<Batch> =>
-      JSON.parse(String((await lines.next()).value)) as Batch;
+    const next = async (): Promise<FeedBatch> =>
+      JSON.parse(String((await lines.next()).value)) as FeedBatch;
     const first = await next();
     expect(first.turns).toMatchObject([{ type: "turn", outcome: "completed", status: 200 }]);
     const watched = await (await ask(url, { ...headers, "x-request-id": "req-2" })).text();

@@ -8,7 +8,7 @@ import {
   type Environment,
   jsonOf,
   readBytes,
-  readText,
+  readTextFile,
   refusal,
   stateFolder,
 } from "../../../src/terminal.ts";
@@ -62,7 +62,7 @@ export const backupFile = (folder: string): string => join(folder, "backup");
 
 export function readJournal(folder: string): Journal | undefined {
   try {
-    const text = readText(journalFile(folder), { limit: LONGEST, isOwn: true });
+    const text = readTextFile(journalFile(folder), { limit: LONGEST, isOwn: true });
     return journalSchema.safeParse(jsonOf(text)).data;
   } catch {
     return undefined; // Without a journal only the marks in the text identify our entries.

@@ -44,7 +44,7 @@ describe("a configuration file", () => {
     );
     const doubled = read("server: {}\nserver: {}\n");
     expect(doubled.findings.map(findingLine)).toEqual([
-      "p.yaml:2:1 server: stands here for the second time; remove one of them",
+      "p.yaml:2:1 server: is defined twice; remove one definition",
     ]);
     expect(read("server: {}\n---\nserver: {}\n").findings.map(findingLine)).toEqual([
       "p.yaml:2:1 syntax: a second document begins here; keep one in the file",
@@ -66,7 +66,7 @@ describe("a configuration file", () => {
       const { value, findings } = read(text);
       expect(value).toBeUndefined();
       expect(findings.map(({ message }) => message)).toEqual([
-        "unfolds without end, or is nested too deep; write aliases out, and the rest flatter",
+        "expands without end or is nested too deeply; replace aliases by their values, or nest less",
       ]);
     }
   });

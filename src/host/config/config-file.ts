@@ -36,8 +36,8 @@ const MOST_NODES = 20_000;
 const DEEPEST = 100;
 const OVERFLOW = /call stack/;
 const ENDLESS =
-  "unfolds without end, or is nested too deep; write aliases out, and the rest flatter";
-const TWICE = "stands here for the second time; remove one of them";
+  "expands without end or is nested too deeply; replace aliases by their values, or nest less";
+const TWICE = "is defined twice; remove one definition";
 
 /** A configuration file: its value, and the place of every path in it. */
 export class ConfigFile {
@@ -189,7 +189,7 @@ export class ConfigFile {
 type Pair = { readonly key: ParsedNode | null; readonly value: ParsedNode | null };
 
 function syntaxMessage(code: string, message: string): string {
-  if (OVERFLOW.test(message)) return "is nested too deep from here on; write it flatter";
+  if (OVERFLOW.test(message)) return "is nested too deeply from here on; nest less";
   if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
   const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
   return `${sentence}; check quotes, brackets and indentation around here`;
@@ -287,7 +287,7 @@ function fileText(
     return readFile(path).replace(/\r?\n$/, "");
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
-    wrong(`\`${path}\` cannot be read (${code}); check the path and who may read it`);
+    wrong(`\`${path}\` cannot be read (${code}); check the path and its permissions`);
     return "";
   }
 }

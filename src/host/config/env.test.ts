@@ -71,7 +71,7 @@ describe("environment flags", () => {
     ["PATCHBAY_HOST", "HOST"],
     ["PROXY_TOKEN_LOG_PATH", "TOKEN_LOG_PATH"],
   ])("are told of when they are misspelt: %s for %s", (name, meant) => {
-    const note = `${name} is set, but nothing reads it; did you mean ${meant}?`;
+    const note = `${name} is set, but Patchbay does not read it; did you mean ${meant}?`;
     expect(misspelt({ [name]: "1" }, new Set())).toEqual([note]);
     expect(misspelt({ [name]: "1" }, new Set([name]))).toEqual([]);
     expect(misspelt({ [name]: "" }, new Set())).toEqual([]);

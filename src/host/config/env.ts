@@ -131,7 +131,7 @@ export function misspelt(env: Environment, referred: ReadonlySet<string>): strin
     const near = nearest(name.replace(family, ""), [...meant.keys()]);
     const known = meant.get(near ?? "");
     if (known === undefined || flags[known]?.read(raw) === undefined) return [];
-    return [`${name} is set, but nothing reads it; did you mean ${known}?`];
+    return [`${name} is set, but Patchbay does not read it; did you mean ${known}?`];
   });
 }
 
@@ -184,53 +184,57 @@ function readDelimiter(raw: string): string {
   return raw.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
 }
 
-const always = "nothing to set: it is always so";
-const codexOwn = "Patchbay gives Codex a configuration of its own that switches its tools off";
-const recorded = "`patchbay record` records turns";
-const otel = "start the process with an OpenTelemetry SDK (docs/operations.md)";
-const childProcess = "nothing to set: Patchbay starts and replaces Codex processes by itself";
+const always = "no setting is needed, because this is always on";
+const codexOwn =
+  "Patchbay starts Codex with its own configuration, which turns off the tools of Codex";
+const recorded = "run `patchbay record` to record turns";
+const otel = "start the process with an OpenTelemetry SDK (docs/guides/watching.md)";
+const childProcess = "no setting is needed, because Patchbay starts and replaces Codex processes";
 
 /**
  * The variables of the older Codex proxy that nothing reads here, with their replacements. A key
  * that ends in `*` matches every name with that prefix.
  */
 const replacements: Readonly<Record<string, string>> = {
-  PROXY_TRUST_PROXY: "nothing to set: no header of a proxy in front is trusted",
-  PROXY_ENV: "use one configuration file for each environment (`--config`)",
-  PROXY_PROTECT_MODELS: "`server.keys` protects every route, `/v1/models` among them",
-  PROXY_CODEX_WORKDIR: "nothing to set: Codex runs without a working folder",
+  PROXY_TRUST_PROXY: "no setting is needed, because Patchbay trusts no headers of proxies",
+  PROXY_ENV: "write one configuration file for each environment, and name it with `--config`",
+  PROXY_PROTECT_MODELS: "set `server.keys`, which protects every route, including `/v1/models`",
+  PROXY_CODEX_WORKDIR: "no setting is needed, because Codex runs without a working folder",
   PROXY_SANDBOX_MODE: codexOwn,
   PROXY_APPROVAL_POLICY: codexOwn,
-  PROXY_USE_APP_SERVER: "an upstream with `dialect: codex` is the app-server",
+  PROXY_USE_APP_SERVER: "configure an upstream with `dialect: codex`, which uses the app-server",
   PROXY_ENABLE_RESPONSES: always,
-  PROXY_DEFAULT_STREAM: "clients set `stream` themselves, as the OpenAI API has it",
-  PROXY_RESPONSES_OUTPUT_MODE: "`tools.output` (`PROXY_OUTPUT_MODE`) holds for every door",
-  PROXY_RESPONSES_DEFAULT_MAX_TOKENS: "clients set `max_output_tokens` themselves",
+  PROXY_DEFAULT_STREAM: "clients set `stream` in each request",
+  PROXY_RESPONSES_OUTPUT_MODE:
+    "set `tools.output` or `PROXY_OUTPUT_MODE`, which applies to every door",
+  PROXY_RESPONSES_DEFAULT_MAX_TOKENS: "clients set `max_output_tokens` in each request",
   PROXY_COPILOT_AUTO_DETECT: "set `tools.output`, or send `x-proxy-output-mode`",
-  PROXY_IGNORE_CLIENT_SYSTEM_PROMPT: "instructions of the client always reach the model",
-  PROXY_INGRESS_GUARDRAIL: "no instructions are added to a request",
-  "PROXY_TITLE_*": "requests for titles are answered like any other",
-  "PROXY_AUTH_LOGIN_URL*": "sign in with `codex login`; `patchbay doctor` says if it is needed",
-  PROXY_TIMEOUT_MS: "`upstreams.NAME.timeouts.headers` and `.idle`",
-  PROXY_IDLE_TIMEOUT_MS: "`upstreams.NAME.timeouts.idle`",
-  PROXY_STREAM_IDLE_TIMEOUT_MS: "`upstreams.NAME.timeouts.idle`",
-  PROXY_NONSTREAM_TRUNCATE_AFTER_MS: "an answer is never cut short to save time",
+  PROXY_IGNORE_CLIENT_SYSTEM_PROMPT:
+    "Patchbay always sends the instructions of the client to the model",
+  PROXY_INGRESS_GUARDRAIL: "Patchbay adds no instructions to a request",
+  "PROXY_TITLE_*": "Patchbay answers requests for titles like all others",
+  "PROXY_AUTH_LOGIN_URL*":
+    "sign in with `codex login`; `patchbay doctor` reports if a login is needed",
+  PROXY_TIMEOUT_MS: "set `upstreams.NAME.timeouts.headers` and `.idle`",
+  PROXY_IDLE_TIMEOUT_MS: "set `upstreams.NAME.timeouts.idle`",
+  PROXY_STREAM_IDLE_TIMEOUT_MS: "set `upstreams.NAME.timeouts.idle`",
+  PROXY_NONSTREAM_TRUNCATE_AFTER_MS: "Patchbay never truncates an answer to save time",
   PROXY_KILL_ON_DISCONNECT: always,
-  PROXY_ENABLE_CORS: "`server.origins` lists the pages that may ask",
-  PROXY_LOG_CORS_ORIGIN: "a refused origin is in the log",
+  PROXY_ENABLE_CORS: "set `server.origins` to the origins of the pages that may send requests",
+  PROXY_LOG_CORS_ORIGIN: "the log contains refused origins",
   PROXY_ENABLE_METRICS: always,
-  "PROXY_METRICS_*": "`/metrics` needs no key; keep its port from strangers by a proxy in front",
-  PROXY_MAINTENANCE_MODE: "it only set a gauge; stop the process, and `/readyz` fails first",
+  "PROXY_METRICS_*": "`/metrics` needs no key; restrict access to it with a reverse proxy",
+  PROXY_MAINTENANCE_MODE: "stop the process; `/readyz` fails before the process ends",
   PROXY_SANITIZE_METADATA: "answers contain no metadata of Codex",
   "PROXY_CAPTURE_*": recorded,
-  "PROXY_RATE_LIMIT_*": "`limits.requests_per_minute`",
-  PROXY_SSE_MAX_CONCURRENCY: "`limits.concurrent_turns`, and `seats` of a Codex upstream",
-  "PROXY_TEST_*": "`dialect: scripted` plays any answer for a test",
-  PROXY_USAGE_ALLOW_UNAUTH: "`/v1/usage` needs a key wherever there are keys",
+  "PROXY_RATE_LIMIT_*": "set `limits.requests_per_minute`",
+  PROXY_SSE_MAX_CONCURRENCY: "set `limits.concurrent_turns`, and `seats` of a Codex upstream",
+  "PROXY_TEST_*": "configure an upstream with `dialect: scripted`, which gives prepared answers",
+  PROXY_USAGE_ALLOW_UNAUTH: "`/v1/usage` needs a key if `server.keys` has keys",
   PROXY_MAX_PROMPT_TOKENS:
-    "`limits.tokens_per_minute`; a prompt that is too long is the model's to refuse",
-  PROXY_MAX_CHAT_CHOICES: "the upstream decides how many choices it gives",
-  PROXY_LOG_PROTO: "`PROTO_LOG_PATH` alone switches that log on",
+    "set `limits.tokens_per_minute`; the upstream refuses a prompt that is too long for its model",
+  PROXY_MAX_CHAT_CHOICES: "the upstream limits the number of choices",
+  PROXY_LOG_PROTO: "set `PROTO_LOG_PATH`, which turns on that log",
   "PROXY_TRACE_*": recorded,
   PROXY_DEBUG_WIRE: recorded,
   PROXY_ENABLE_OTEL: otel,
@@ -238,14 +242,14 @@ const replacements: Readonly<Record<string, string>> = {
   "PROXY_DISABLE_INTERNAL_TOOLS*": codexOwn,
   PROXY_ENABLE_INTERNAL_TOOLS_SHIM: codexOwn,
   PROXY_ENABLE_WEB_SEARCH_REQUEST: codexOwn,
-  "PROXY_RESPONSES_IDEMPOTENCY*": "a request that is sent twice is answered twice",
-  CODEX_MODEL: "`models` in the configuration file",
-  CODEX_BIN: "`upstreams.NAME.command` of a Codex upstream",
-  CODEX_HOME: "`upstreams.NAME.home` of a Codex upstream, a folder for nothing else",
-  CODEX_FORCE_PROVIDER: "`upstreams.NAME.base_url` of a Codex upstream",
+  "PROXY_RESPONSES_IDEMPOTENCY*": "Patchbay answers each request, also a repeated one",
+  CODEX_MODEL: "set `models` in the configuration file",
+  CODEX_BIN: "set `upstreams.NAME.command` of a Codex upstream",
+  CODEX_HOME: "set `upstreams.NAME.home` of a Codex upstream to a folder that is only for Patchbay",
+  CODEX_FORCE_PROVIDER: "set `upstreams.NAME.base_url` of a Codex upstream",
   CODEX_APPROVAL_POLICY: codexOwn,
-  WORKER_MAX_CONCURRENCY: "`upstreams.NAME.seats` and `.processes` of a Codex upstream",
-  WORKER_REQUEST_TIMEOUT_MS: "`upstreams.NAME.timeouts` of a Codex upstream",
+  WORKER_MAX_CONCURRENCY: "set `upstreams.NAME.seats` and `.processes` of a Codex upstream",
+  WORKER_REQUEST_TIMEOUT_MS: "set `upstreams.NAME.timeouts` of a Codex upstream",
   "WORKER_*": childProcess,
   "SANITIZER_LOG_*": "answers contain no metadata of Codex",
 };
@@ -265,7 +269,7 @@ export function unreadProxyVariables(
       const instead = replacementFor(name);
       return instead === undefined
         ? []
-        : [`${name} is set, but nothing reads it. In its place: ${instead}.`];
+        : [`${name} is set, but Patchbay does not read it: ${instead}.`];
     });
 }
 

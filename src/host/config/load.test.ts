@@ -170,7 +170,7 @@ describe("loading the configuration", () => {
     expect(linesOf(load())).toEqual([]);
     upstream("responses", "deepseek");
     expect(linesOf(load())).toEqual([
-      "patchbay.yaml:1:61 upstreams.a.profile: is for the chat dialect, and the upstream speaks responses; leave it out for the generic one",
+      "patchbay.yaml:1:61 upstreams.a.profile: is for the chat dialect, but the upstream uses responses; remove it to use the generic profile",
     ]);
   });
 
@@ -208,7 +208,7 @@ describe("loading the configuration", () => {
     const loaded = load({ XDG_STATE_HOME: join(directory, "file") });
     expect(configOf(loaded).store).toEqual({ kind: "memory" });
     expect(loaded.notes).toEqual([
-      `${join(directory, "file/patchbay/patchbay.db")} is below a path that is not a directory; choose another path. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`,
+      `${join(directory, "file/patchbay/patchbay.db")} is below a path that is not a directory; choose another path. Past answers are kept in memory until a restart; set \`store.path\` to a file, or set \`store: memory\`.`,
     ]);
   });
 
@@ -234,7 +234,7 @@ describe("loading the configuration", () => {
     expect(load(env).notes).toEqual([]);
     write("patchbay.yaml", "server: { keys: [c] }\n");
     expect(load(env).notes).toEqual([
-      "PATCHBAY_APIKEY is set, but nothing reads it; did you mean PATCHBAY_API_KEY?",
+      "PATCHBAY_APIKEY is set, but Patchbay does not read it; did you mean PATCHBAY_API_KEY?",
     ]);
   });
 
@@ -253,7 +253,7 @@ describe("loading the configuration", () => {
 
   it("says what is wrong with a file it cannot read", () => {
     expect(linesOf(load({}, { file: "gone.yaml" }))).toEqual([
-      "gone.yaml: there is no such file; check the path, or leave `--config` out",
+      "gone.yaml: does not exist; check the path, or omit `--config`",
     ]);
     expect(linesOf(load({}, { file: "." }))[0]).toMatch(/is a directory; name the file in it$/);
   });
@@ -378,7 +378,7 @@ describe("listening beyond this machine", () => {
   it("needs a key", () => {
     write("patchbay.yaml", "server:\n  host: 0.0.0.0\n");
     expect(linesOf(load())).toEqual([
-      "patchbay.yaml:2:3 server.host: listening on 0.0.0.0 without a key would let anyone who reaches it use your upstreams; set `server.keys` or PATCHBAY_API_KEY, or listen on 127.0.0.1",
+      "patchbay.yaml:2:3 server.host: listening on 0.0.0.0 without a key would let every client that reaches it use your upstreams; set `server.keys` or PATCHBAY_API_KEY, or listen on 127.0.0.1",
     ]);
     expect(configOf(load({ PATCHBAY_API_KEY: "k" })).server.keys).toEqual(["k"]);
     write("patchbay.yaml", "server: { host: 0.0.0.0, keys: [{ name: ann, key: '${K:-}' }] }\n");

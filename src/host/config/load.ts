@@ -24,10 +24,10 @@ import {
 } from "./env.ts";
 import { defaultStore, fileProblems, readScripts, settlePaths, withCodexHome } from "./paths.ts";
 import { sourceText, zeroConfig, type KeySources } from "./providers.ts";
-import { type ConfigReader, findSource, type Origin } from "./sources.ts";
-import { digestOf, saveTrust, type Digests } from "./trust.ts";
+import { type ConfigReader, findSource, type ConfigOrigin } from "./sources.ts";
+import { contentDigest, saveTrust, type Digests } from "./trust.ts";
 
-export type Loaded = {
+export type LoadedConfig = {
   /** Undefined for a configuration without a file. */
   readonly file?: string | undefined;
   /** Hints for the user that are no problems. */
@@ -37,7 +37,7 @@ export type Loaded = {
   /** Files of the current folder that are not used because the user has not trusted them. */
   readonly passedOver: readonly Finding[];
   /** Loads the same file again. */
-  readonly again: Origin;
+  readonly again: ConfigOrigin;
   /** Digests of the files that were read. */
   readonly digests: Digests;
 } & (
@@ -53,13 +53,13 @@ export type Loaded = {
   | { readonly ok: false; readonly findings: readonly Finding[] }
 );
 
-type Found = Pick<Loaded, "file" | "passedOver" | "again" | "digests">;
+type Found = Pick<LoadedConfig, "file" | "passedOver" | "again" | "digests">;
 
-export function loadConfig(origin: Origin): Loaded {
+export function loadConfig(origin: ConfigOrigin): LoadedConfig {
   const { file, needsTrust = false, text, wrong, reader, passedOver } = findSource(origin);
   const again = { ...origin, file, needsTrust, isAgain: true };
   const found = { file, passedOver, again, digests: reader.digests };
-  const unread = (findings: readonly Finding[]): Loaded => ({
+  const unread = (findings: readonly Finding[]): LoadedConfig => ({
     ...found,
     ok: false,
     notes: [],
@@ -82,16 +82,16 @@ export function loadConfig(origin: Origin): Loaded {
 }
 
 /** Notes for the user: files that were passed over, then notes on the configuration. */
-export const notesOf = ({ passedOver, notes }: Loaded): readonly string[] => [
+export const notesOf = ({ passedOver, notes }: LoadedConfig): readonly string[] => [
   ...passedOver.map(findingLine),
   ...notes,
 ];
 
 /** Names the file that a command uses, and where the keys of upstreams come from. */
-export function sourceNote(loaded: Loaded): readonly string[] {
+export function sourceNote(loaded: LoadedConfig): readonly string[] {
   if (!loaded.ok) return [];
   const isDemo = loaded.file === undefined && Object.hasOwn(loaded.config.upstreams, "demo");
-  const demo = isDemo ? ", and no provider's key is set: the embedded demo answers" : "";
+  const demo = isDemo ? "; no provider key is set, so the embedded demo answers" : "";
   return [`Configuration: ${sourceText(loaded)}${demo}`];
 }
 
@@ -104,7 +104,7 @@ export function trustConfig(file: string, env: Environment, text?: string): true
   const digest = loaded.digests.get(file);
   if (digest === undefined)
     throw new Problems(loaded.ok ? [`${file} cannot be read.`] : loaded.findings.map(findingLine));
-  if (text !== undefined && digest !== digestOf(text))
+  if (text !== undefined && digest !== contentDigest(text))
     throw refusal(
       `${file} has changed since it was written, so it is not trusted; read it, then run \`patchbay trust\`.`,
     );
@@ -121,11 +121,11 @@ const groupIn = (raw: unknown, name: string): Fields => {
 type Path = Problem["path"];
 
 function assemble(
-  origin: Origin,
+  origin: ConfigOrigin,
   found: Found,
   source: ConfigFile | undefined,
   reader: ConfigReader,
-): Loaded {
+): LoadedConfig {
   const { file } = found;
   const { env } = origin;
   const flags = readFlags(env);
@@ -199,7 +199,7 @@ const keySources = (parsed: unknown, source: ConfigFile | undefined): KeySources
 
 /** Resolves a path in a variable from where the process was started, not from where the file is. */
 const fromHere =
-  ({ directory }: Origin) =>
+  ({ directory }: ConfigOrigin) =>
   (setting: Setting): Setting =>
     setting.path[0] === "telemetry" && typeof setting.value === "string"
       ? { ...setting, value: resolve(directory, setting.value) }
@@ -259,7 +259,7 @@ const withoutEmpty = (value: unknown): unknown =>
       )
     : value;
 
-const commandLine = ({ host, port }: Origin): Setting[] =>
+const commandLine = ({ host, port }: ConfigOrigin): Setting[] =>
   Object.entries({ host, port }).flatMap(([key, value]) =>
     value === undefined ? [] : [{ name: `--${key}`, path: ["server", key], value }],
   );
@@ -279,7 +279,7 @@ function bareVariables(raw: unknown): Problem[] {
   return written.flatMap(([path, value]) => {
     const [, name] = /^\$([A-Za-z_]\w*)$/.exec(typeof value === "string" ? value : "") ?? [];
     if (name === undefined) return [];
-    const message = `is \`$${name}\` as it is written; write \`\${${name}}\` for the value of that variable`;
+    const message = `is the literal text \`$${name}\`; write \`\${${name}}\` to use the value of that variable`;
     return [{ path, message }];
   });
 }
@@ -299,7 +299,7 @@ function profileProblem(name: string, dialect: unknown): string | undefined {
     const near = nearest(name, [...profiles.keys()]);
     const remedy =
       near === undefined
-        ? `there are ${[...profiles.keys()].join(", ")}`
+        ? `choose one of ${[...profiles.keys()].join(", ")}`
         : `did you mean \`${near}\`?`;
     return `there is no profile \`${name}\`; ${remedy}`;
   }
@@ -308,7 +308,7 @@ function profileProblem(name: string, dialect: unknown): string | undefined {
     typeof dialect === "string" &&
     (builtinDialects.get(dialect) !== undefined || dialect === "codex");
   if (!isSpoken || profileFor(name, dialect) !== undefined) return undefined;
-  return `is for the ${known.dialect} dialect, and the upstream speaks ${dialect}; leave it out for the generic one`;
+  return `is for the ${known.dialect} dialect, but the upstream uses ${dialect}; remove it to use the generic profile`;
 }
 
 /** Finds the place of a problem: on the command line, in the environment, or in the file. */

@@ -40,7 +40,7 @@ export function readScripts(raw: Fields, reader: ConfigReader): Scripts {
     const file = reader.resolve(upstream.script);
     const script = textIn(upstream.script, reader);
     if (script === undefined) {
-      const message = `there is no file ${file}; write the script, or leave the key out for the demo`;
+      const message = `there is no file ${file}; create it, or remove the key to use the demo`;
       problems.push({ path, message });
       return upstream;
     }
@@ -136,7 +136,7 @@ export function defaultStore(env: Environment): {
   const problem =
     folder === undefined ? "has no folder: there is no home" : (foreign ?? storeProblem(path));
   if (problem === undefined) return { store: { kind: "sqlite", path }, notes: [] };
-  const note = `${foreign === undefined ? path : folder} ${problem}. Past answers are kept in memory, until a restart; name a file in \`store.path\`, or write \`store: memory\`.`;
+  const note = `${foreign === undefined ? path : folder} ${problem}. Past answers are kept in memory until a restart; set \`store.path\` to a file, or set \`store: memory\`.`;
   return { store: { kind: "memory" }, notes: [note] };
 }
 

@@ -43,7 +43,7 @@ describe("references to the environment", () => {
       "`${NO-PE}` is not a reference; write `${NAME}`, `${NAME:-default}` or `${file:PATH}`",
     ]);
     expect(expand("${file:/none}").wrong).toEqual([
-      "`/none` cannot be read (ENOENT); check the path and who may read it",
+      "`/none` cannot be read (ENOENT); check the path and its permissions",
     ]);
     expect(expand("${NAME").wrong).toEqual([
       "a `${` is not closed; write `${NAME}`, or `$${` for the characters themselves",

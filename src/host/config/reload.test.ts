@@ -15,7 +15,7 @@ import type { Happening } from "../../observe/happening.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { loadConfig } from "./load.ts";
-import type { Origin } from "./sources.ts";
+import type { ConfigOrigin } from "./sources.ts";
 import { reloader, watchFile } from "./reload.ts";
 
 let directory = "";
@@ -36,7 +36,7 @@ describe("a changed configuration", () => {
   function start(host?: string): () => void {
     for (const list of [taken, reported, notes]) list.length = 0;
     refuse = undefined;
-    const origin: Origin = { file, host, env: {}, directory };
+    const origin: ConfigOrigin = { file, host, env: {}, directory };
     const loaded = loadConfig(origin);
     if (!loaded.ok) throw new Error("a good file was expected");
     const gateway = {
@@ -86,7 +86,7 @@ describe("a changed configuration", () => {
       {
         type: "reload",
         ok: false,
-        problems: [`${file}: there is no such file; check the path, or leave \`--config\` out`],
+        problems: [`${file}: does not exist; check the path, or omit \`--config\``],
       },
     ]);
   });
@@ -98,7 +98,7 @@ describe("a changed configuration", () => {
       changed();
     }
     expect(taken).toEqual([]);
-    const problems = [`${file}: is empty; write \`{}\` if nothing is to be configured`];
+    const problems = [`${file}: is empty; write \`{}\` for a configuration without settings`];
     expect(reported).toEqual([
       { type: "reload", ok: false, problems },
       { type: "reload", ok: false, problems },
@@ -128,7 +128,7 @@ describe("a changed configuration", () => {
     const changed = start();
     writeFileSync(file, "server: { port: 2, keys: [one] }\n");
     changed();
-    expect(notes).toEqual(["`server.host` and `server.port` hold from the next start"]);
+    expect(notes).toEqual(["changes of `server.host` and `server.port` apply after a restart"]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { realpathSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Status } from "../../observe/console/wire.ts";
+import type { GatewayStatus } from "../../observe/console/wire.ts";
 import type { Config } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
@@ -8,8 +8,8 @@ import { Fault } from "../../turn/fault.ts";
 import { bindProblem } from "../server/address.ts";
 import { findingLine } from "./config-file.ts";
 import { loadConfig } from "./load.ts";
-import type { Origin } from "./sources.ts";
-import type { Log } from "../server/log.ts";
+import type { ConfigOrigin } from "./sources.ts";
+import type { Logger } from "../server/log.ts";
 
 /** Editors and deployments change a file in several steps; it is read this long after the last one. */
 const SETTLE_MS = 100;
@@ -52,7 +52,7 @@ function realPath(file: string): string {
 }
 
 /** A changed configuration that cannot be used; the running one stays. */
-export type Rejected = NonNullable<Status["rejected"]>;
+export type Rejected = NonNullable<GatewayStatus["rejected"]>;
 
 export type Reloader = {
   /** Reads the file again and applies it if it changed. */
@@ -63,10 +63,10 @@ export type Reloader = {
 
 /** Applies a changed file. An invalid one is reported, and the running configuration stays. */
 export function reloader(
-  origin: Origin,
+  origin: ConfigOrigin,
   started: Config,
   gateway: Pick<Gateway, "reconfigure">,
-  log: Pick<Log, "report" | "note">,
+  log: Pick<Logger, "report" | "note">,
 ): Reloader {
   const { host, port } = started.server;
   let rejected: Rejected | undefined;
@@ -85,7 +85,7 @@ export function reloader(
     if (!loaded.ok) return refuse(loaded.findings.map(findingLine));
     const { config, blank } = loaded;
     if (blank) {
-      const message = "is empty; write `{}` if nothing is to be configured";
+      const message = "is empty; write `{}` for a configuration without settings";
       return refuse([findingLine({ file: loaded.file, path: "", message })]);
     }
     const text = JSON.stringify(config);
@@ -105,7 +105,7 @@ export function reloader(
     running = text;
     accept();
     if (config.server.host !== host || config.server.port !== port)
-      log.note("`server.host` and `server.port` hold from the next start");
+      log.note("changes of `server.host` and `server.port` apply after a restart");
   };
   return { reload, rejected: () => rejected };
 }

@@ -5,11 +5,11 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { FileRefusal, readBytes } from "../platform/careful-files.ts";
 import type { Finding } from "./config-file.ts";
 import type { Environment } from "./env.ts";
-import { digestOf, readTrust, type Digests, type Trust } from "./trust.ts";
+import { contentDigest, readTrust, type Digests, type Trust } from "./trust.ts";
 import { settingsFolder } from "./user-folders.ts";
 
 /** The inputs that decide where configuration comes from. */
-export type Origin = {
+export type ConfigOrigin = {
   /** `--config`: to name a file is to trust it. */
   readonly file?: string | undefined;
   /** True if `file` was found in the current folder, so that each version of it needs trust. */
@@ -37,7 +37,7 @@ type Found = Partial<Candidate> & {
 };
 
 /** Finds the first configuration that may be used, and lists the untrusted files that it passed over. */
-export function findSource(origin: Origin): Found {
+export function findSource(origin: ConfigOrigin): Found {
   const passedOver: Finding[] = [];
   for (const { file, needsTrust } of candidates(origin)) {
     const trust = needsTrust ? readTrust(file, origin.env) : {};
@@ -57,7 +57,12 @@ export function findSource(origin: Origin): Found {
   return { reader: new ConfigReader(origin.directory), passedOver };
 }
 
-function candidates({ file, needsTrust = false, env, directory }: Origin): readonly Candidate[] {
+function candidates({
+  file,
+  needsTrust = false,
+  env,
+  directory,
+}: ConfigOrigin): readonly Candidate[] {
   if (file !== undefined) return [{ file: resolve(directory, file), needsTrust }];
   const own = settingsFolder(env);
   const isOwn = own !== undefined && isSameFolder(own, directory);
@@ -84,7 +89,7 @@ const REMEDY = "read it, then run `patchbay trust`, or name it for one run with 
 const untrusted = (file: string, { problem }: Trust): Finding => ({
   file,
   path: "",
-  message: `is not used, since ${problem ?? "you have not trusted it"}; it could send your keys to others and run programs: ${REMEDY}`,
+  message: `is not used because ${problem ?? "you have not trusted it"}; it could send your keys to others and run programs: ${REMEDY}`,
 });
 
 /** Enough for any configuration; more takes its parser long. */
@@ -123,7 +128,7 @@ export class ConfigReader {
 
   readConfig(file: string, isPipeAllowed: boolean): string {
     const bytes = isPipeAllowed ? readNamed(file) : readBytes(file, { limit: LONGEST });
-    this.#digests.set(file, digestOf(bytes));
+    this.#digests.set(file, contentDigest(bytes));
     return bytes.toString("utf8");
   }
 
@@ -137,7 +142,7 @@ export class ConfigReader {
     const file = this.resolve(path);
     const bytes = readBytes(file, { limit: LONGEST_PART });
     // Absolute paths name files outside the clone, such as secrets of a service, which may change.
-    if (!isAbsolute(path)) this.#digests.set(file, digestOf(bytes));
+    if (!isAbsolute(path)) this.#digests.set(file, contentDigest(bytes));
     return bytes.toString("utf8");
   }
 }
@@ -155,8 +160,8 @@ function readNamed(file: string): Buffer {
 function unreadable(file: string, error: unknown): Finding {
   const { code = "unknown" } = error as NodeJS.ErrnoException;
   const reasons: Readonly<Record<string, string>> = {
-    ENOENT: "there is no such file; check the path, or leave `--config` out",
-    EACCES: "may not be read; check its permissions",
+    ENOENT: "does not exist; check the path, or omit `--config`",
+    EACCES: "cannot be read because of its permissions; change them",
     EISDIR: "is a directory; name the file in it",
     ENOTFILE: "is not a regular file; name one that is",
     EFBIG: `is longer than ${LONGEST} bytes; name the file that is the configuration`,

@@ -12,20 +12,20 @@ import {
   write,
 } from "../../../test/support/config-folder.ts";
 import { findingLine } from "./config-file.ts";
-import type { Loaded } from "./load.ts";
+import type { LoadedConfig } from "./load.ts";
 
 beforeEach(makeFolder);
 afterEach(removeFolder);
 afterEach(() => vi.restoreAllMocks());
 
 const put = (name: string, text: string): void => writeFileSync(join(directory, name), text);
-const passedOver = (loaded: Loaded): string[] =>
+const passedOver = (loaded: LoadedConfig): string[] =>
   loaded.passedOver.map((finding) => findingLine(finding).replaceAll(`${directory}/`, ""));
 const trustFolder = (): string => join(directory, "home/patchbay/trusted");
 
 const MINE = "models: { mine: demo/demo }\n";
 const UNTRUSTED =
-  "patchbay.yaml: is not used, since you have not trusted it; it could send your keys to others and run programs: read it, then run `patchbay trust`, or name it for one run with `--config`";
+  "patchbay.yaml: is not used because you have not trusted it; it could send your keys to others and run programs: read it, then run `patchbay trust`, or name it for one run with `--config`";
 const CHANGED =
   "changed since it was trusted, so it is not used; read it, then run `patchbay trust`, or name it for one run with `--config`";
 
@@ -102,10 +102,12 @@ describe("a configuration that is found in a folder", () => {
     chmodSync(record, 0o600);
     expect(load().file).toBeDefined();
     chmodSync(trustFolder(), 0o777);
-    expect(passedOver(load())[0]).toMatch(/since home\/patchbay\/trusted can be changed by other/);
+    expect(passedOver(load())[0]).toMatch(
+      /because home\/patchbay\/trusted can be changed by other/,
+    );
     chmodSync(trustFolder(), 0o700);
     vi.spyOn(process, "getuid").mockReturnValue(12_345);
-    expect(passedOver(load())[0]).toMatch(/since home\/patchbay belongs to another user/);
+    expect(passedOver(load())[0]).toMatch(/because home\/patchbay belongs to another user/);
   });
 
   it("is never waited for, whatever it is", () => {

@@ -10,7 +10,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { jsonOf } from "../../json/json.ts";
-import { foreignPlace, readText, writeWhole } from "../platform/careful-files.ts";
+import { foreignPlace, readTextFile, writeWhole } from "../platform/careful-files.ts";
 import type { Environment } from "./env.ts";
 import { stateFolder } from "./user-folders.ts";
 import { refusal } from "../platform/print.ts";
@@ -24,7 +24,7 @@ const recordSchema = z.object({
   digests: z.record(z.string(), z.string()),
 });
 
-export const digestOf = (content: Uint8Array | string): string =>
+export const contentDigest = (content: Uint8Array | string): string =>
   createHash("sha256").update(content).digest("hex");
 
 const LONGEST_RECORD = 1_000_000;
@@ -32,7 +32,7 @@ const LONGEST_RECORD = 1_000_000;
 /** The path of the trust record of a configuration; undefined without a state directory. */
 export function trustFile(path: string, env: Environment): string | undefined {
   const state = stateFolder(env);
-  return state === undefined ? undefined : join(state, "trusted", `${digestOf(path)}.json`);
+  return state === undefined ? undefined : join(state, "trusted", `${contentDigest(path)}.json`);
 }
 
 export type Trust = {
@@ -50,7 +50,7 @@ export function readTrust(path: string, env: Environment): Trust {
   if (problem !== undefined) return { problem };
   try {
     const record = recordSchema.parse(
-      jsonOf(readText(file, { limit: LONGEST_RECORD, isOwn: true })),
+      jsonOf(readTextFile(file, { limit: LONGEST_RECORD, isOwn: true })),
     );
     return record.path === path ? { digests: new Map(Object.entries(record.digests)) } : {};
   } catch {
@@ -62,7 +62,7 @@ export function saveTrust(path: string, digests: Digests, env: Environment): voi
   const file = trustFile(path, env);
   if (file === undefined)
     throw refusal(
-      "There is no folder to remember trust in; set HOME, or XDG_STATE_HOME, or name the file with `--config`.",
+      "There is no folder for trust records; set HOME or XDG_STATE_HOME, or name the file with `--config`.",
     );
   const record = { version: 1, path, digests: Object.fromEntries(digests) };
   try {
@@ -73,7 +73,7 @@ export function saveTrust(path: string, digests: Digests, env: Environment): voi
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw refusal(
-      `Trust in ${path} cannot be remembered (${code ?? message}); see to ${dirname(file)}, or name the file with \`--config\`.`,
+      `Trust in ${path} cannot be saved (${code ?? message}); check the owner and the permissions of ${dirname(file)}, or name the file with \`--config\`.`,
       error,
     );
   }

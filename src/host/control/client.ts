@@ -5,14 +5,14 @@ import { text } from "node:stream/consumers";
 import type { z } from "zod";
 import { fieldsIn, fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { jsonOf } from "../../json/json.ts";
-import { type Batch, batchSchema } from "../../observe/console/wire.ts";
+import { type FeedBatch, batchSchema } from "../../observe/console/wire.ts";
 import { SseReader } from "../../stream/sse.ts";
 import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
 import { refusal } from "../platform/print.ts";
 
 /** A request to a route of the console. */
-export type Asking = {
+type SocketRequest = {
   readonly method?: "GET" | "POST" | "DELETE" | undefined;
   readonly path: string;
   /** Sent as JSON. */
@@ -26,19 +26,19 @@ export type Asking = {
 export async function askGateway<Schema extends z.ZodType>(
   socket: string,
   schema: Schema,
-  asking: Asking,
+  asked: SocketRequest,
 ): Promise<z.output<Schema>> {
-  const answer = schema.safeParse(jsonOf(await text(await openAnswer(socket, asking))));
+  const answer = schema.safeParse(jsonOf(await text(await openAnswer(socket, asked))));
   if (answer.success) return answer.data;
   throw refusal(
-    `The gateway answers ${asking.path} in a form that this version does not know; run the version of patchbay that runs the gateway.`,
+    `The answer of the gateway to ${asked.path} has an unknown form; use the version of patchbay that runs the gateway.`,
   );
 }
 
 /** The answer while it arrives. Throws if it is no success. */
-async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessage> {
-  const { method = "GET", path, body, signal } = asking;
-  const headers = { "content-type": "application/json", ...asking.headers };
+async function openAnswer(socket: string, asked: SocketRequest): Promise<IncomingMessage> {
+  const { method = "GET", path, body, signal } = asked;
+  const headers = { "content-type": "application/json", ...asked.headers };
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request({ socketPath: socket, method, path, headers, signal });
     sent.once("response", resolve);
@@ -48,7 +48,7 @@ async function openAnswer(socket: string, asking: Asking): Promise<IncomingMessa
   const { statusCode = 0 } = answer;
   if (statusCode >= 200 && statusCode < 300) return answer;
   const said = fieldsOf(fieldsIn(await text(answer))?.error)?.message;
-  throw refusal(filledText(said) ?? `The gateway answers ${path} with ${statusCode}.`);
+  throw refusal(filledText(said) ?? `The gateway answered ${path} with status ${statusCode}.`);
 }
 
 export type WatchOptions = {
@@ -61,7 +61,7 @@ export type WatchOptions = {
 };
 
 /** A batch of one process of a gateway. */
-export type WatchedBatch = Batch & {
+export type WatchedBatch = FeedBatch & {
   readonly socket: string;
   /** Watched processes of the gateway at this time; left out for a gateway on another machine. */
   readonly answering?: number | undefined;
@@ -133,9 +133,9 @@ export async function currentSockets(
 }
 
 /** All turns of one process after the turn of this number; undefined if the process has ended. */
-export async function batchSince(socket: string, number: number): Promise<Batch | undefined> {
+export async function batchSince(socket: string, number: number): Promise<FeedBatch | undefined> {
   const ending = new AbortController();
-  let batch: Batch | undefined;
+  let batch: FeedBatch | undefined;
   await readFeed(socket, { after: number, signal: ending.signal }, (first) => {
     batch ??= first;
     ending.abort();
@@ -155,11 +155,11 @@ async function readFeed(
     if (batch.success) push({ ...batch.data, socket });
   });
   try {
-    const asking =
+    const asked =
       after === undefined
         ? { path: `/feed?last=${last}` }
         : { path: "/feed", headers: { "last-event-id": String(after) } };
-    const answer = await openAnswer(socket, { ...asking, signal });
+    const answer = await openAnswer(socket, { ...asked, signal });
     for await (const piece of answer.setEncoding("utf8")) reader.feed(String(piece));
   } catch {
     // The gateway has ended, or the watch was ended.

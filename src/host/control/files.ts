@@ -9,7 +9,7 @@ import { jsonOf } from "../../json/json.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import type { Environment } from "../config/env.ts";
 import { runtimeFolders } from "../config/user-folders.ts";
-import { foreignFolder, isOwnSocket, readText } from "../platform/careful-files.ts";
+import { foreignFolder, isOwnSocket, readTextFile } from "../platform/careful-files.ts";
 
 /** The content of the entry beside a socket. */
 const entrySchema = z.looseObject({
@@ -50,7 +50,7 @@ const LONGEST_PATH = 103;
 /** The reason why a folder cannot hold the socket of this name; undefined once it exists and only its owner can use it. */
 export function folderProblem(folder: string, name: string): string | undefined {
   if (process.platform !== "win32" && Buffer.byteLength(socketPath(folder, name)) > LONGEST_PATH)
-    return "is too long a path for a socket";
+    return "has a path that is too long for a socket";
   try {
     makeFolder(folder, 0o700);
     const found = lstatSync(folder);
@@ -61,7 +61,7 @@ export function folderProblem(folder: string, name: string): string | undefined 
     if (process.platform !== "win32" && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
     return undefined;
   } catch (error) {
-    return `cannot be made or used (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
+    return `cannot be created or used (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
   }
 }
 
@@ -114,7 +114,7 @@ const LONGEST_ENTRY = 65_536;
 
 function readEntry(path: string): ControlEntry | undefined {
   try {
-    return entrySchema.safeParse(jsonOf(readText(path, { limit: LONGEST_ENTRY, isOwn: true })))
+    return entrySchema.safeParse(jsonOf(readTextFile(path, { limit: LONGEST_ENTRY, isOwn: true })))
       .data;
   } catch {
     return undefined; // It is not written yet, removed by now, or another user's.
@@ -179,7 +179,7 @@ export const foreignFolders = (env: Environment): readonly string[] =>
     const problem = foreignFolder(folder);
     if (problem === undefined) return [];
     const remedy = "remove it, or set PATCHBAY_RUNTIME_DIR to a folder of your own";
-    return `${folder} ${problem}, so no gateway is looked for in it; ${remedy}.`;
+    return `${folder} ${problem}, so gateways in it are ignored; ${remedy}.`;
   });
 
 function gatewayOf(entries: FoundEntry[]): LocalGateway {

@@ -65,7 +65,7 @@ export async function operate(
   }
   const remedy = "set PATCHBAY_RUNTIME_DIR to a folder that you can write";
   return {
-    problem: `This gateway has no private socket, so \`patchbay status\`, \`top\` and \`logs\` cannot reach it: ${problems.join("; ")}. To have one, ${remedy}.`,
+    problem: `This gateway has no private socket, so \`patchbay status\`, \`top\` and \`logs\` cannot reach it: ${problems.join("; ")}. Remedy: ${remedy}.`,
     close: opened.close,
   };
 }

@@ -60,7 +60,7 @@ export function readBytes(path: string, { limit, isOwn = false }: ReadRules): Bu
 }
 
 /** The same as text. */
-export const readText = (path: string, rules: ReadRules): string =>
+export const readTextFile = (path: string, rules: ReadRules): string =>
   readBytes(path, rules).toString("utf8");
 
 /** Reads to the end instead of trusting the reported size, which is 0 under `/proc`. */
@@ -162,7 +162,7 @@ export function replaceFile(path: string, text: string): string {
     const { code = "unknown", message } = error as NodeJS.ErrnoException;
     const reason = error instanceof FileRefusal ? message : code;
     throw refusal(
-      `${path} cannot be replaced (${reason}), and is as it was; check permissions and space in its folder.`,
+      `${path} cannot be replaced (${reason}) and is unchanged; check the permissions and the free space of its folder.`,
       error,
     );
   }

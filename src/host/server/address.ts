@@ -31,13 +31,14 @@ export function portOf(server: Server): number {
 export function bindFault(error: unknown, { host, port }: Address): Fault {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: "is taken by another process; stop that one or choose another with `--port`",
-    EACCES: "may not be used by this user; choose a port above 1023 with `--port`",
-    EADDRNOTAVAIL: "is no address of this machine; choose another with `--host`",
-    ENOTFOUND: "is no name this machine knows; choose another with `--host`",
+    EADDRINUSE:
+      "is used by another process; stop that process, or choose another port with `--port`",
+    EACCES: "is not allowed for this user; choose a port above 1023 with `--port`",
+    EADDRNOTAVAIL: "is not an address of this machine; choose another address with `--host`",
+    ENOTFOUND: "has a host name that this machine cannot resolve; choose another with `--host`",
   };
   const remedy =
-    remedies[code] ?? `cannot be listened on (${code}); check \`--host\` and \`--port\``;
+    remedies[code] ?? `cannot be opened for listening (${code}); check \`--host\` and \`--port\``;
   return new Fault("config.invalid", `${host}:${port} ${remedy}.`, {}, error);
 }
 
@@ -58,5 +59,5 @@ export async function sharedPort(address: Address): Promise<number> {
 /** The reason why a gateway may not listen at an address: without keys it must not be reached from other machines. */
 export function bindProblem(host: string, keys: readonly unknown[]): string | undefined {
   if (keys.length > 0 || isLoopback(host)) return undefined;
-  return `listening on ${host} without a key would let anyone who reaches it use your upstreams; set \`server.keys\` or PATCHBAY_API_KEY, or listen on 127.0.0.1`;
+  return `listening on ${host} without a key would let every client that reaches it use your upstreams; set \`server.keys\` or PATCHBAY_API_KEY, or listen on 127.0.0.1`;
 }

@@ -115,7 +115,7 @@ const cutOff = (error: Error): Fault =>
     error,
   );
 
-/** In this time so many bytes must arrive, or the rest: 40 kbit/s are enough. */
+/** Within this time, `LEAST_BYTES` or the rest of the body must arrive, which is 35 kbit/s. */
 const LOOK_MS = 15_000;
 export const LEAST_BYTES = 64 * 1024;
 /** Milliseconds that a request may take to arrive. */
@@ -179,5 +179,5 @@ export function slowBodiesBy(clock: Clock): SlowBodies {
 export const tooSlow = (what: "body" | "message"): Fault =>
   new Fault(
     "request.timeout",
-    `The ${what} came slower than ${LEAST_BYTES} bytes in ${LOOK_MS / 1000} seconds or took over ${LONGEST_MS / 1000} seconds; send it again.`,
+    `The ${what} arrived more slowly than ${LEAST_BYTES} bytes in ${LOOK_MS / 1000} seconds or took longer than ${LONGEST_MS / 1000} seconds; send it again.`,
   );

@@ -81,7 +81,7 @@ function faultOf(error: unknown): Fault | undefined {
   if (statusCode === 415)
     return new Fault(
       "request.content_type",
-      "The content type is none; send `content-type: application/json`.",
+      "The content type is invalid; send `content-type: application/json`.",
     );
   return statusCode < 500
     ? new Fault("request.invalid", "The request cannot be read; check its headers.", {}, error)

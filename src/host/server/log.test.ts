@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogLevel } from "../config/log-level.ts";
-import { openLog, type Log } from "./log.ts";
+import { openLog, type Logger } from "./log.ts";
 
 let directory = "";
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), "patchbay-log-"))));
 afterEach(() => rmSync(directory, { recursive: true }));
 
 /** The lines a log writes, read back. */
-function linesOf(level: LogLevel, write: (log: Log) => void): unknown[] {
+function linesOf(level: LogLevel, write: (log: Logger) => void): unknown[] {
   const file = join(directory, `${level}.log`);
   const descriptor = openSync(file, "w");
   const log = openLog(level, descriptor);
@@ -65,7 +65,7 @@ describe("the log", () => {
   });
 
   it("can be turned down and off", () => {
-    const write = (log: Log): void => {
+    const write = (log: Logger): void => {
       log.note("quiet");
       log.uncaught(new TypeError("loud"));
     };

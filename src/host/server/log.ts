@@ -14,7 +14,7 @@ import { printable } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";
 
-export type Log = {
+export type Logger = {
   /** One line for one happening. */
   readonly report: Report;
   /** An error that no request caught. */
@@ -28,7 +28,7 @@ export type Log = {
  * Writes JSON lines. Happenings hold neither content nor secrets. An unknown error may quote its
  * input, so only its name and frames are logged.
  */
-export function openLog(level: LogLevel, descriptor = 2): Log {
+export function openLog(level: LogLevel, descriptor = 2): Logger {
   const out = new LineBuffer(descriptor);
   const least = logLevels.indexOf(level);
   const tells = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;

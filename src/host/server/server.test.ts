@@ -125,7 +125,7 @@ describe("opening a server", () => {
     await expect(
       openServer(gatewayThat(echo), { host: "127.0.0.1", port: Number(port) }),
     ).rejects.toThrow(
-      `127.0.0.1:${port} is taken by another process; stop that one or choose another with \`--port\`.`,
+      `127.0.0.1:${port} is used by another process; stop that process, or choose another port with \`--port\`.`,
     );
   });
 

@@ -220,7 +220,7 @@ type Garbage = readonly [status: string, code: FaultCode, message: string];
 const malformed: Garbage = [
   "400 Bad Request",
   "request.invalid",
-  "This is not a well-formed HTTP request; check what is sent.",
+  "This is not a well-formed HTTP request; check the bytes that the client sends.",
 ];
 
 /** By the error codes of Node. */
@@ -242,7 +242,10 @@ function refuseTunnel(socket: Duplex): void {
   refuseBare(
     socket,
     "405 Method Not Allowed\r\nallow: GET, HEAD, POST",
-    new Fault("request.method", "This is no proxy, and takes no CONNECT; ask it for its routes."),
+    new Fault(
+      "request.method",
+      "This server is not a proxy and does not accept CONNECT; send requests to its routes.",
+    ),
   );
 }
 
@@ -278,5 +281,5 @@ function allow({ headers }: IncomingMessage, response: ServerResponse): void {
 const foreign = (origin: string): Fault =>
   new Fault(
     "auth.origin",
-    `Pages of ${origin.slice(0, 100)} may not use this gateway; name that in \`server.origins\`, or set \`server.keys\`.`,
+    `Pages of ${origin.slice(0, 100)} may not use this gateway; add this origin to \`server.origins\`, or set \`server.keys\`.`,
   );

@@ -92,7 +92,7 @@ export class SocketConnection {
     const expire = (): void =>
       this.#endWith(() => {
         this.#socket.send(errorEvent(tooOld(), {}));
-        this.#close(GOING_AWAY, "An hour is over.");
+        this.#close(GOING_AWAY, "The connection reached its limit of 60 minutes.");
       });
     this.#cancelExpiry = clock.at(clock.now() + LIFETIME_MS, expire, "background");
   }
@@ -142,7 +142,7 @@ export class SocketConnection {
     )
       return;
     this.#dropRest();
-    this.#close(POLICY_VIOLATION, "Too many messages wait for their turn.");
+    this.#close(POLICY_VIOLATION, "Too many messages are waiting.");
   }
 
   /** Refuses a message after those before it are answered. The library holds its data until the connection closes, so it is the last. */
@@ -211,7 +211,7 @@ const notText = (): Fault =>
 const tooOld = (): Fault =>
   new Fault(
     "request.invalid",
-    "This connection has been open for 60 minutes, which is as long as one may be; open another.",
+    "This connection reached its limit of 60 minutes; open another one.",
     { upstreamCode: "websocket_connection_limit_reached" },
   );
 

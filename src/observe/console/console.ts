@@ -16,7 +16,7 @@ import type { Report } from "../happening.ts";
 import type { BundleRecorder } from "../recording/recorder.ts";
 import { Feed } from "./feed.ts";
 import { Notices, recentProblems, storeAbsence } from "./notices.ts";
-import type { Status } from "./wire.ts";
+import type { GatewayStatus } from "./wire.ts";
 
 export type ConsoleRequest = {
   readonly exchange: Exchange;
@@ -40,12 +40,12 @@ export type Console = {
 
 export type ConsoleOptions = {
   /** The facts of the process that runs the gateway. */
-  readonly details: Pick<Status, "pid" | "url" | "startedAt" | "files" | "keys">;
+  readonly details: Pick<GatewayStatus, "pid" | "url" | "startedAt" | "files" | "keys">;
   readonly clock: Clock;
   readonly report: Report;
   readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
   /** The changed configuration file that cannot be used, if there is one. */
-  readonly rejected?: (() => Status["rejected"]) | undefined;
+  readonly rejected?: (() => GatewayStatus["rejected"]) | undefined;
   /** More routes, of the host. */
   readonly routes?: readonly ConsoleRoute[] | undefined;
 };
@@ -56,7 +56,7 @@ export function openConsole(
 ): Console {
   const notices = new Notices(() => clock.date());
   const feed = new Feed({ gateway, notices, clock });
-  const status = async (): Promise<Status> => {
+  const status = async (): Promise<GatewayStatus> => {
     const { upstreams, models, store, ...others } = await gateway.status();
     return {
       object: "status",
@@ -113,7 +113,10 @@ async function serve(
       if (params !== undefined) return await route.serve({ exchange, params });
     }
     const list = routes.map((route) => `${route.method} ${route.path}`).join(", ");
-    throw new Fault("request.route", `There is no ${method} ${path} here; there are ${list}.`);
+    throw new Fault(
+      "request.route",
+      `There is no route ${method} ${path}; the routes are ${list}.`,
+    );
   } catch (error) {
     const fault = toFault(error, report, undefined);
     sendConsoleJson(exchange, fault.status, faultBody(fault));
@@ -128,7 +131,7 @@ async function serveTurn(gateway: Gateway, { exchange, params }: ConsoleRequest)
   if (found === undefined && running === undefined)
     throw new Fault(
       "request.route",
-      `No turn \`${id.slice(0, 100)}\` is kept; those of the last minutes are, up to \`console.keep\`.`,
+      `The gateway does not keep the turn \`${id.slice(0, 100)}\`; it keeps the latest turns, up to \`console.keep\`.`,
     );
   const plan = found?.type === "turn" ? await gateway.findPlan(found.tenant, id) : undefined;
   const turn = found === undefined ? undefined : turnRow(found, gateway.priceOf);
@@ -156,7 +159,7 @@ function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
         if (!order.success)
           throw new Fault(
             "request.invalid",
-            "Send `mode` (`off`, `failures` or `all`) and, where it is to end by itself, `for_ms`.",
+            "Send `mode` (`off`, `failures` or `all`), and optionally `for_ms`, the milliseconds until the order ends.",
           );
         recorder.order({ mode: order.data.mode, forMs: order.data.for_ms });
         sendState(request);

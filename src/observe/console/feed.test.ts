@@ -6,7 +6,7 @@ import { Bus } from "../bus.ts";
 import { RecentTurns } from "../recent-turns.ts";
 import { Feed } from "./feed.ts";
 import { Notices } from "./notices.ts";
-import { batchSchema, type Batch } from "./wire.ts";
+import { batchSchema, type FeedBatch } from "./wire.ts";
 
 /** A feed of turns that the test makes, and a watcher that may stop reading. */
 function openFeed() {
@@ -16,7 +16,7 @@ function openFeed() {
   const gateway = { recent, running: () => [], priceOf: () => undefined };
   const feed = new Feed({ gateway, notices, clock });
   const watch = (headers: Exchange["headers"] = {}, query = "") => {
-    const batches: Batch[] = [];
+    const batches: FeedBatch[] = [];
     const watcher = { isFull: false, drain: () => {}, leave: () => {} };
     feed.serve({
       method: "GET",
@@ -43,7 +43,7 @@ function openFeed() {
   return { clock, recent, notices, feed, watch, turn };
 }
 
-const idsOf = (batches: readonly Batch[]): string[][] =>
+const idsOf = (batches: readonly FeedBatch[]): string[][] =>
   batches.map(({ turns }) => turns.map(({ requestId }) => requestId));
 
 it("sends what was there first, then batches of at most four a second", () => {

@@ -3,9 +3,9 @@
 import { reasonWords } from "../../turn/failure-reason.ts";
 import type { Happening, HappeningType, StoreNotice } from "../happening.ts";
 import type { RecentTurns } from "../recent-turns.ts";
-import type { Status } from "./wire.ts";
+import type { GatewayStatus } from "./wire.ts";
 
-export type Notice = { readonly at: number; readonly happening: Happening };
+type Notice = { readonly at: number; readonly happening: Happening };
 
 const MOST = 200;
 const types = [
@@ -48,7 +48,7 @@ export class Notices {
 const LATELY_MS = 10 * 60_000;
 const LOOKED_AT = 200;
 
-type Wrong = Status["wrong"][number];
+type Wrong = GatewayStatus["wrong"][number];
 
 /** The problems of the last minutes by upstream and fault, with their counts, the latest last. */
 export function recentProblems(
@@ -83,7 +83,7 @@ function wrongIn({ at, happening }: Notice): Wrong | undefined {
     case "unwritable":
       return { at, about: happening.setting, problem: `${happening.path} ${happening.problem}` };
     case "trouble": {
-      const problem = `an error of its own (${happening.error}); its log has more`;
+      const problem = `an internal error (${happening.error}); see the log for details`;
       return { at, about: "gateway", problem };
     }
     case "store":
@@ -99,7 +99,7 @@ function wrongIn({ at, happening }: Notice): Wrong | undefined {
 /** The times when the store last became unavailable and available. */
 export function storeAbsence(
   notices: Pick<Notices, "since">,
-): Pick<Status["store"], "awayAt" | "backAt"> {
+): Pick<GatewayStatus["store"], "awayAt" | "backAt"> {
   const kept = notices.since(0);
   const latest = (event: StoreNotice["event"], before = kept.length): number =>
     kept.findLastIndex(

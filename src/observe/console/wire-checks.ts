@@ -16,7 +16,7 @@ export const groups = [
 /** The worst first. `unknown`: the check could not be made. */
 export const outcomes = ["wrong", "unknown", "note", "ok"] as const;
 
-export type Outcome = (typeof outcomes)[number];
+export type CheckOutcome = (typeof outcomes)[number];
 
 const checkSchema = z.object({
   group: z.enum(groups),

@@ -65,7 +65,7 @@ export const statusSchema = z.looseObject({
   wrong: z.array(z.looseObject({ at: number, ...fields(text, "about", "problem") })).default([]),
 });
 
-export type Status = z.output<typeof statusSchema>;
+export type GatewayStatus = z.output<typeof statusSchema>;
 
 const doneTurn = z.looseObject({
   type: z.literal("turn"),
@@ -150,8 +150,8 @@ export const turnSchema = z.looseObject({
     .optional(),
 });
 
-export type Batch = z.output<typeof batchSchema>;
-export type Row = z.output<typeof row>;
+export type FeedBatch = z.output<typeof batchSchema>;
+export type TurnRow = z.output<typeof row>;
 export type DoneRow = z.output<typeof doneTurn>;
 export type RunningRow = z.output<typeof runningTurn>;
 export type TurnView = z.output<typeof turnSchema>;

@@ -30,7 +30,7 @@ export const isBundleHeader = (name: string): boolean =>
   /^(?:content-type|content-encoding|accept|user-agent|retry-after(?:-ms)?|x-should-retry|x-patchbay-(?!record)[\w-]*|anthropic-(?:version|beta)|openai-(?:beta|processing-ms)|x-ratelimit-[\w-]*|anthropic-ratelimit-[\w-]*)$/.test(
     name,
   );
-const headers = z.record(text.refine(isBundleHeader, "is no header of a bundle"), text);
+const headers = z.record(text.refine(isBundleHeader, "is not a header of a bundle"), text);
 
 const bytes = {
   at,
@@ -248,7 +248,7 @@ export function readBundle(text: string): Bundle {
   const first = finder(lines);
   const [head, settings, request] = [first("bundle"), first("settings"), first("client-request")];
   if (head === undefined || settings === undefined || request === undefined)
-    throw bad("lacks its first lines; get the whole file, or record the turn again");
+    throw bad("lacks its first lines; copy the whole file again, or record the turn again");
   const chunks = lines.flatMap((line) =>
     line.line === "client-bytes" ? [{ at: line.at, after: line.after, bytes: bytesIn(line) }] : [],
   );
@@ -275,13 +275,11 @@ function checkedLines(text: string): readonly BundleLine[] {
   if (rows.at(-1) === "") rows.pop();
   const head = jsonOf(rows[0] ?? "");
   if (typeof head !== "object" || head === null || !("line" in head) || head.line !== "bundle")
-    throw bad(
-      "is no bundle of Patchbay: its first line does not say so; name a .bundle.jsonl file",
-    );
+    throw bad("does not begin with the first line of a bundle; name a .bundle.jsonl file");
   const version = "version" in head ? head.version : undefined;
   if (version !== BUNDLE_VERSION)
     throw bad(
-      `is of version ${String(version)}, and this Patchbay reads ${BUNDLE_VERSION}; use the Patchbay that recorded it (${"gateway" in head ? String(head.gateway) : "unknown"}), or record the turn again`,
+      `has version ${String(version)}, but this Patchbay reads version ${BUNDLE_VERSION}; use the Patchbay that recorded it (${"gateway" in head ? String(head.gateway) : "unknown"}), or record the turn again`,
     );
   const lines = rows.map((row, at) => lineIn(row, at + 1));
   checkSeal(text, lines);
@@ -295,7 +293,7 @@ function lineIn(row: string, number: number): BundleLine {
   const value = jsonOf(row);
   if (value === undefined)
     throw bad(
-      `is cut off or damaged in line ${number}; get the whole file, or record the turn again`,
+      `is cut off or damaged in line ${number}; copy the whole file again, or record the turn again`,
     );
   if (!isWithin(value, DEEPEST))
     throw bad(`is nested deeper than ${DEEPEST} levels in line ${number}; record the turn again`);
@@ -303,7 +301,7 @@ function lineIn(row: string, number: number): BundleLine {
   if (line.success) return line.data;
   const [problem] = line.error.issues;
   throw bad(
-    `has a line that is none of a bundle's, ${number} (${problem?.path.join(".") ?? ""}: ${problem?.message ?? "unknown"}); get the file as it was recorded`,
+    `has an invalid line ${number} (${problem?.path.join(".") ?? ""}: ${problem?.message ?? "unknown"}); use the file as it was recorded`,
   );
 }
 
@@ -312,14 +310,14 @@ function checkSeal(text: string, lines: readonly BundleLine[]): void {
   const seal = lines[at];
   if (seal?.line !== "seal")
     throw bad(
-      "has no seal: it was cut off while it was written or copied; get the whole file, or record the turn again",
+      "has no seal: it was cut off while it was written or copied; copy the whole file again, or record the turn again",
     );
   const sealedText = `${text.split("\n", at).join("\n")}\n`;
   const rest = lines.slice(at + 1);
   if (seal.lines !== at || hash("sha256", sealedText) !== seal.sha256)
-    throw bad("was changed after it was recorded; get the file as it was recorded");
+    throw bad("was changed after it was recorded; use the file as it was recorded");
   if (rest.some(({ line }) => line !== "expect"))
-    throw bad("has lines behind its seal other than `expect`; take them out");
+    throw bad("has lines after its seal other than `expect`; remove them");
 }
 
 const bad = (problem: string): Fault => new Fault("request.invalid", `The bundle ${problem}.`);

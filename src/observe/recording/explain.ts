@@ -9,7 +9,7 @@ import {
   bytesOf,
   errorMessageIn,
   readSide,
-  textOf,
+  stretchText,
   type ReadSide,
   wireFrames,
 } from "./read-answer.ts";
@@ -42,26 +42,24 @@ const count = (number: number, word: string): string =>
 function askedSentence({ request, done }: Bundle): string {
   const body = fieldsIn(request.body);
   if (body === undefined)
-    return `The client sent ${request.method} ${request.path} with a body that is no JSON object.`;
-  const said = body.input ?? body.messages;
-  const items = listOf(said)?.length ?? (filledText(said) === undefined ? 0 : 1);
+    return `The client sent ${request.method} ${request.path} with a body that is not a JSON object.`;
+  const conversation = body.input ?? body.messages;
+  const items = listOf(conversation)?.length ?? (filledText(conversation) === undefined ? 0 : 1);
   const model = filledText(body.model) ?? filledText(done?.model) ?? "no model";
-  const how = body.stream === true ? "as a stream" : "as a whole";
-  return `The client asked for ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items, "item")} of conversation.`;
+  const how = body.stream === true ? "streamed" : "not streamed";
+  return `The client requested ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items, "conversation item")}.`;
 }
 
 function planSentences({ plan }: Bundle): string[] {
-  if (plan === undefined) return ["No plan was made: the request was refused before."];
+  if (plan === undefined) return ["The gateway refused the request before it made a plan."];
   const { upstream, profile, straight, tools, decisions, rules } = plan;
   const changed = tools.filter(({ verdict }) => verdict !== "native");
   return [
-    `It went to ${upstream} (profile ${profile})${straight ? ", whose frames were forwarded as they came" : ""}.`,
+    `The gateway sent it to ${upstream} (profile ${profile})${straight ? " and forwarded the frames of the answer unchanged" : ""}.`,
     ...(tools.length === 0
       ? []
       : [
-          changed.length === 0
-            ? `All ${count(tools.length, "tool")} arrived as declared.`
-            : `Of ${count(tools.length, "tool")}, ${changed.length} did not arrive as declared:`,
+          `The upstream received ${tools.length - changed.length} of ${count(tools.length, "tool")} as declared${changed.length === 0 ? "." : "; the others:"}`,
         ]),
     ...changed.map(
       ({ name, verdict, upstream_name: other, reason }) =>
@@ -78,24 +76,24 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
   const came =
     request === undefined
       ? count(events.length, "event")
-      : `${count(wireFrames(bytesOf(chunks)).length, "frame")} in ${count(chunks.length, "piece")}`;
+      : `${count(wireFrames(bytesOf(chunks)).length, "frame")} in ${count(chunks.length, "chunk")}`;
   const status = head === undefined ? "" : ` answered ${head.status} and`;
   const ended =
     end?.error === undefined
       ? ""
       : end.error === "stopped"
-        ? "; the gateway hung up"
+        ? "; the gateway closed the connection"
         : `; the connection failed (${end.error})`;
   const why = head === undefined || head.status < 400 ? "" : refusalSentence(chunks);
-  return `Call ${nth}: ${upstream}${status} sent ${came}${ended}.${why}`;
+  return `Request ${nth}: ${upstream}${status} sent ${came}${ended}.${why}`;
 }
 
 /** An upstream's reason for its refusal. */
 function refusalSentence(chunks: BundleTry["chunks"]): string {
   const raw = fieldsIn(Buffer.concat(bytesOf(chunks)).toString("utf8"));
-  const said = raw === undefined ? undefined : errorWords(raw);
-  if (said === undefined) return "";
-  const reason = reasonOf(errorFault(said));
+  const error = raw === undefined ? undefined : errorWords(raw);
+  if (error === undefined) return "";
+  const reason = reasonOf(errorFault(error));
   const words = reasonWords(reason);
   return ` ${reason.message ?? ""}${words === "" ? "" : ` (${words})`}`;
 }
@@ -103,17 +101,17 @@ function refusalSentence(chunks: BundleTry["chunks"]): string {
 function endSentence({ done, reply }: Bundle): string {
   const frames = wireFrames(bytesOf(reply.chunks));
   const sent = count(frames.length, "frame");
-  if (reply.end?.left === true) return `The client left after ${sent}.`;
+  if (reply.end?.left === true) return `The client disconnected after ${sent}.`;
   const { outcome = "refused", calls = { given: 0 } } = done ?? {};
   const fault = done?.fault === undefined ? "" : ` (${done.fault})`;
-  const said = errorMessageIn(frames);
-  return `It ended as ${outcome}${fault}: the client was sent ${reply.head?.status ?? "nothing"}, ${sent} and ${count(calls.given, "call")}${said === undefined ? "" : `: ${said.replace(/\.$/, "")}`}.`;
+  const error = errorMessageIn(frames);
+  return `The turn ended as ${outcome}${fault}: the client received ${reply.head === undefined ? "no status" : `status ${reply.head.status}`}, ${sent} and ${count(calls.given, "call")}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
 }
 
 function verdictSentence({ fault, frame = 0, reason }: Verdict): string {
-  if (fault === "none") return "Nothing is unlawful on either side.";
-  const where = frame === 0 ? "" : `, frame ${frame}`;
-  return `The fault is the ${fault}'s${where}: ${reason}`.replace(/\.?$/, ".");
+  if (fault === "none") return "No fault was found on either side.";
+  const where = frame === 0 ? "" : ` in frame ${frame}`;
+  return `The ${fault} is at fault${where}: ${reason}`.replace(/\.?$/, ".");
 }
 
 /** The side at fault, and the first frame with the problem. */
@@ -157,21 +155,21 @@ function unlawfulReply({ reply }: Bundle, client: ReadSide | undefined): Found |
   if (client?.unlawful !== undefined)
     return {
       ...client.unlawful,
-      reason: `what the client was sent is wrong: ${client.unlawful.reason}`,
+      reason: `the reply to the client is invalid: ${client.unlawful.reason}`,
     };
   if (client !== undefined && reply.end === undefined)
-    return { frame: client.frames, reason: "the reply to the client was never ended" };
+    return { frame: client.frames, reason: "the reply to the client has no end" };
   const cut = client?.calls.find((call) => call.complete && !isJson(call));
   return cut === undefined
     ? undefined
     : {
         frame: cut.stretches.at(-1)?.frame ?? client?.frames ?? 0,
-        reason: `the call of \`${cut.name}\` was given as complete, and its arguments are no JSON`,
+        reason: `the call of \`${cut.name}\` was marked complete, but its arguments are not valid JSON`,
       };
 }
 
 function isJson({ stretches }: ReadSide["calls"][number]): boolean {
-  const text = textOf(stretches);
+  const text = stretchText(stretches);
   // Custom tools take free text.
   return !/^\s*[{[]/.test(text) || jsonOf(text) !== undefined;
 }
@@ -186,11 +184,11 @@ function lostContent(
   if (mayDiffer || upstream === undefined || client === undefined) return undefined;
   if (reply.end?.left === true || upstream.unlawful !== undefined) return undefined;
   const shown = (text: string): string => (head.content === "masked" ? sizesOf(text) : text);
-  const lost = firstMissing(upstream.text, shown(textOf(client.text)), shown);
+  const lost = firstMissing(upstream.text, shown(stretchText(client.text)), shown);
   if (lost !== undefined && !isReshaped(plan))
     return {
       frame: lost.frame,
-      reason: `the text of upstream frame ${lost.frame} did not reach the client as it was`,
+      reason: `the client did not receive the text of upstream frame ${lost.frame} unchanged`,
     };
   for (const [at, call] of upstream.calls.entries()) {
     const own = client.calls[at];
@@ -200,13 +198,13 @@ function lostContent(
     if (own === undefined)
       return {
         frame: first?.frame ?? 0,
-        reason: `the call of \`${call.name}\` in upstream frame ${first?.frame ?? 0} did not reach the client`,
+        reason: `the client did not receive the call of \`${call.name}\` in upstream frame ${first?.frame ?? 0}`,
       };
-    const missing = firstMissing(call.stretches, shown(textOf(own.stretches)), shown);
+    const missing = firstMissing(call.stretches, shown(stretchText(own.stretches)), shown);
     if (missing !== undefined && isNative(plan, own.name))
       return {
         frame: missing.frame,
-        reason: `the arguments in upstream frame ${missing.frame} did not reach the client as they were`,
+        reason: `the client did not receive the arguments in upstream frame ${missing.frame} unchanged`,
       };
   }
   return undefined;
@@ -219,12 +217,12 @@ function firstMissing(
   shown: (text: string) => string,
 ): ReadSide["text"][number] | undefined {
   // Joined, because a piece may end within a character.
-  const said = shown(textOf(stretches));
-  if (said === sent) return undefined;
+  const whole = shown(stretchText(stretches));
+  if (whole === sent) return undefined;
   let at = 0;
   for (const stretch of stretches) {
     const end = at + stretch.text.length;
-    if (!sent.startsWith(said.slice(at, end), at)) return stretch;
+    if (!sent.startsWith(whole.slice(at, end), at)) return stretch;
     at = end;
   }
   return stretches.at(-1);
@@ -253,11 +251,14 @@ function failureOf(
       return {
         fault: "upstream",
         frame: upstream?.frames,
-        reason: fault || `it answered ${tried?.head?.status}`,
+        reason: fault || `it answered with status ${tried?.head?.status}`,
       };
     if (clientFaults.test(fault) || (done === undefined && status < 500))
-      return { fault: "client", reason: fault || `the request was refused with ${status}` };
-    return { fault: "gateway", reason: fault || `the gateway answered ${status}` };
+      return {
+        fault: "client",
+        reason: fault || `the gateway refused the request with status ${status}`,
+      };
+    return { fault: "gateway", reason: fault || `the gateway answered with status ${status}` };
   }
   return { fault: "none" };
 }

@@ -55,7 +55,7 @@ const enumKeys = wordsIn(`
 `);
 
 /** The prefix of an id that names its kind. The rest of the id is arbitrary. */
-export function idPrefix(id: string): string {
+export function kindPrefix(id: string): string {
   const [prefix = "", word = ""] = /^([a-z]+)[_.-]/.exec(id) ?? [];
   return vocabulary.has(word) ? prefix : "";
 }
@@ -95,7 +95,7 @@ export type KnownWords = {
 };
 
 /** The side that wrote a document. A client chose everything in a request. */
-export type Origin = "request" | "upstream" | "reply";
+export type WireOrigin = "request" | "upstream" | "reply";
 
 /** The way to mask a leaf. `model`: the model that an upstream names. `sentence`: the text of an error. */
 export type Treatment =
@@ -113,7 +113,7 @@ const ID_KEY = /(?:^id|_ids?|(?:thread|turn|call|item|expectedTurn|request)Id)$|
 export function treatmentOf(
   leaf: Leaf,
   value: string,
-  { known, origin }: { readonly known: KnownWords; readonly origin: Origin },
+  { known, origin }: { readonly known: KnownWords; readonly origin: WireOrigin },
 ): Treatment {
   const { type, container } = leaf;
   if (type === "key") return "key";

@@ -25,7 +25,7 @@ export type ReadSide = {
   unlawful: { readonly frame: number; readonly reason: string } | undefined;
 };
 
-export const textOf = (stretches: readonly Stretch[]): string =>
+export const stretchText = (stretches: readonly Stretch[]): string =>
   stretches.map(({ text }) => text).join("");
 
 /** Undefined if the dialect has no reader. */
@@ -82,11 +82,12 @@ export function readSide(
     const isMarker = END_MARKER.test(text);
     if (type === "body") reader.whole(text, each);
     else if (!reader.done()) {
-      if (typeof data === "string" && !isMarker && !partial) blame("it is not JSON");
+      if (typeof data === "string" && !isMarker && !partial) blame("the frame is not JSON");
       reader.frame(text, event, partial, each);
     }
     // A failure may come in two forms, because some clients read only one of them.
-    else if (side.error === undefined && !isMarker) blame("it comes after the end of the answer");
+    else if (side.error === undefined && !isMarker)
+      blame("the frame follows the end of the answer");
   }
   isOver = true;
   if (closed && !reader.done()) reader.end?.(each);

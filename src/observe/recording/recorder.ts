@@ -10,7 +10,7 @@ import type { Clock } from "../../turn/clock.ts";
 import { makeFolder } from "../../upstreams/folder.ts";
 import { writeBundle } from "./write-bundle.ts";
 import { secretsIn } from "./secrets.ts";
-import { MAX_TURN_BYTES, TurnRecord } from "./turn-record.ts";
+import { MAX_TURN_BYTES, RecordedTurn } from "./turn-record.ts";
 import type { Steps } from "./wire-mask.ts";
 
 type RecordingMode = Config["telemetry"]["recording"];
@@ -52,7 +52,7 @@ const LATEST = 20;
 const MAX_WAITING = 256;
 /** The time after which masking lets other work run. */
 const SLICE_MS = 2;
-const NO_ROOM = "has no room for all that is to be recorded; some turns are left out";
+const NO_ROOM = "does not receive all turns, because they exceed the memory for recordings";
 
 /** Records the turns of a gateway, by its configuration and the orders of its operator. */
 export class BundleRecorder implements Recorder {
@@ -65,7 +65,7 @@ export class BundleRecorder implements Recorder {
   #written = 0;
   #missed = 0;
   #latest: readonly string[] = [];
-  readonly #waiting: TurnRecord[] = [];
+  readonly #waiting: RecordedTurn[] = [];
   #writing: Promise<void> | undefined;
   #isTroubled = false;
 
@@ -79,7 +79,7 @@ export class BundleRecorder implements Recorder {
     const isAsked =
       request.exchange.headers["x-patchbay-record"] !== undefined && isAskedFor(request);
     if (mode === "off" && !isAsked) return undefined;
-    return new TurnRecord(request, {
+    return new RecordedTurn(request, {
       clock: this.#options.clock,
       hold: (bytes) => (this.#held += bytes) <= MAX_HELD_BYTES,
       over: (turn) => {
@@ -148,7 +148,7 @@ export class BundleRecorder implements Recorder {
     this.#writing = undefined;
   }
 
-  async #save(turn: TurnRecord): Promise<void> {
+  async #save(turn: RecordedTurn): Promise<void> {
     const { requestId, config } = turn.request;
     const folder = this.#folder;
     try {
@@ -156,7 +156,9 @@ export class BundleRecorder implements Recorder {
       makeFolder(folder, 0o700);
       const foreign = folder === this.#options.folder ? this.#options.foreign(folder) : undefined;
       if (foreign !== undefined)
-        return this.#miss(`is not used because ${foreign}; name another as \`recording.folder\``);
+        return this.#miss(
+          `is not used because ${foreign}; set \`recording.folder\` to another folder`,
+        );
       // The start of the turn comes first, so that names sort by age.
       const time = new Date(turn.startedAt).toISOString().replaceAll(/[:.]/g, "-");
       const path = join(folder, `${time}-${safeId(requestId)}${BUNDLE_SUFFIX}`);
@@ -183,7 +185,7 @@ export class BundleRecorder implements Recorder {
   }
 }
 
-const isFailure = ({ done, status }: TurnRecord): boolean =>
+const isFailure = ({ done, status }: RecordedTurn): boolean =>
   done === undefined ? status >= 400 : done.outcome === "failed";
 
 /** Without keys, any client may order it: such a gateway only listens on loopback. */

@@ -17,7 +17,7 @@ type Headers = Readonly<Record<string, string>>;
 type Without<Line, Payload extends string> = Line extends unknown ? Omit<Line, Payload> : never;
 
 /** A line of the bundle before it is masked, with all headers. */
-export type Entry = {
+export type RecordedEntry = {
   readonly line: Without<BundleLine, "body" | "text" | "base64" | "message" | "event">;
   readonly bytes?: Buffer | undefined;
   readonly json?: string | undefined;
@@ -28,7 +28,7 @@ type Options = {
   /** Counts bytes that the record holds; negative: it releases them. False: there is no room for them. */
   readonly hold: (bytes: number) => boolean;
   /** Called once at the end. Undefined: the turn was too large. */
-  readonly over: (turn: TurnRecord | undefined) => void;
+  readonly over: (turn: RecordedTurn | undefined) => void;
 };
 
 /** The size of an entry without its bytes. */
@@ -37,11 +37,11 @@ const ENTRY_BYTES = 200;
 export const MAX_TURN_BYTES = 16 * 1024 * 1024;
 
 /** Records one turn while it runs. It only appends; masking waits for the end of the turn. */
-export class TurnRecord implements TurnRecording {
+export class RecordedTurn implements TurnRecording {
   readonly request: RecordedRequest;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  readonly entries: Entry[] = [];
+  readonly entries: RecordedEntry[] = [];
   asked: { readonly model: string; readonly chain: readonly string[] } | undefined;
   plan: PlanReport | undefined;
   done: TurnDone | undefined;
@@ -67,7 +67,7 @@ export class TurnRecord implements TurnRecording {
     return { ...exchange, reply: this.#watched(exchange.reply), recording: this };
   }
 
-  begun(asked: NonNullable<TurnRecord["asked"]>): void {
+  begun(asked: NonNullable<RecordedTurn["asked"]>): void {
     this.asked = asked;
   }
 
@@ -179,7 +179,7 @@ export class TurnRecord implements TurnRecording {
     return Math.round((this.#options.clock.now() - this.#started) * 10) / 10;
   }
 
-  #add(line: Entry["line"], payload: Omit<Entry, "line"> = {}): void {
+  #add(line: RecordedEntry["line"], payload: Omit<RecordedEntry, "line"> = {}): void {
     if (this.#isOver) return;
     this.entries.push({ line, ...payload });
     this.#hold(ENTRY_BYTES + (payload.bytes?.length ?? 0) + 2 * (payload.json?.length ?? 0));

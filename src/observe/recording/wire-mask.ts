@@ -11,14 +11,14 @@ import {
   type Leaf,
 } from "./json-leaves.ts";
 import {
-  idPrefix,
+  kindPrefix,
   isApiWord,
   isName,
   learnedFrom,
   streamOf,
   treatmentOf,
   type KnownWords,
-  type Origin,
+  type WireOrigin,
   type Treatment,
 } from "./leaf-policy.ts";
 import type { Scrub } from "./secrets.ts";
@@ -105,12 +105,12 @@ export class WireMask {
   }
 
   /** A body of JSON, or any text. */
-  *body(text: string, origin: Origin = "request"): Steps<string> {
+  *body(text: string, origin: WireOrigin = "request"): Steps<string> {
     return (yield* this.values([text], origin))[0] ?? "";
   }
 
   /** Chunks of one stream, split at the same bytes. */
-  *chunks(chunks: readonly Buffer[], origin: Origin = "upstream"): Steps<readonly Buffer[]> {
+  *chunks(chunks: readonly Buffer[], origin: WireOrigin = "upstream"): Steps<readonly Buffer[]> {
     const [, mark = "", text = ""] = /^(\ufeff?)(.*)$/s.exec(textOf(Buffer.concat(chunks))) ?? [];
     const masked = /^\s*[{[]/.test(text) ? this.body(text, origin) : this.#frames(text, origin);
     const bytes = bytesOf(mark + (yield* masked));
@@ -119,7 +119,7 @@ export class WireMask {
   }
 
   /** JSON texts in their order, such as messages. Pieces of one text are masked as one. */
-  *values(texts: readonly string[], origin: Origin = "upstream"): Steps<readonly string[]> {
+  *values(texts: readonly string[], origin: WireOrigin = "upstream"): Steps<readonly string[]> {
     const documents: Document[] = [];
     const streams = new Map<string, Group>();
     const [contents, others]: [Group[], Group[]] = [[], []];
@@ -176,7 +176,7 @@ export class WireMask {
     return this.#options.content === "masked";
   }
 
-  *#frames(text: string, origin: Origin): Steps<string> {
+  *#frames(text: string, origin: WireOrigin): Steps<string> {
     const lines = text.split(/(\r\n|\r|\n)/);
     /** The indexes of the data lines of each frame. */
     const frames: number[][] = [[]];
@@ -199,7 +199,7 @@ export class WireMask {
   }
 
   /** A line beside the data. Names of events and numbers stay; comments and other fields are masked. */
-  *#field(line: string, origin: Origin): Steps<string> {
+  *#field(line: string, origin: WireOrigin): Steps<string> {
     const [, field, value = ""] = /^(event|id|retry): ?([\w.:/-]*)$/.exec(line) ?? [];
     const isKept = !this.#isMasked || isApiWord(value) || /^\d*$/.test(value);
     if (field !== undefined && isKept) return this.#scrub(line);
@@ -208,7 +208,7 @@ export class WireMask {
     return name + (yield* this.body(line.slice(name.length), origin));
   }
 
-  #treatment(leaf: Leaf, text: string, origin: Origin): Treatment {
+  #treatment(leaf: Leaf, text: string, origin: WireOrigin): Treatment {
     if (!this.#isMasked) return leaf.type === "string" ? "masked" : "kept";
     const treatment = treatmentOf(leaf, text, { known: this.#known, origin });
     const isChosen = leaf.type === "string" && (origin === "request" || leaf.key === "name");
@@ -217,7 +217,7 @@ export class WireMask {
     return treatment;
   }
 
-  #treated({ text, treatment, leaves: [leaf] }: Group, origin: Origin): string {
+  #treated({ text, treatment, leaves: [leaf] }: Group, origin: WireOrigin): string {
     const mask = this.#mask;
     if (leaf?.type === "number") return treatment === "number" ? mask.number(text) : text;
     if (treatment === "masked") return this.#content(text);
@@ -258,15 +258,15 @@ export class WireMask {
     return isKept || isDeclared ? name : this.#mask.text(name);
   }
 
-  #id(id: string, origin: Origin): string {
+  #id(id: string, origin: WireOrigin): string {
     if (origin !== "reply") this.#ids.add(id);
     else if (!this.#ids.has(id)) return id;
-    const prefix = idPrefix(id);
+    const prefix = kindPrefix(id);
     return prefix + this.#mask.name(id.slice(prefix.length));
   }
 
   /** The sentence of an error without words of the conversation. */
-  #sentence(text: string, origin: Origin): string {
+  #sentence(text: string, origin: WireOrigin): string {
     if (origin === "reply" && this.#options.isOwnError === true) return this.#ownSentence(text);
     const isOwn = (word: string): boolean =>
       ownSentences.has(word) ||

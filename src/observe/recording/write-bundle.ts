@@ -6,13 +6,13 @@ import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
-import type { Origin } from "./leaf-policy.ts";
+import type { WireOrigin } from "./leaf-policy.ts";
 import { WireMask, type Steps } from "./wire-mask.ts";
-import type { Entry, TurnRecord } from "./turn-record.ts";
+import type { RecordedEntry, RecordedTurn } from "./turn-record.ts";
 import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
 
 /** `outside`: secrets of the environment; those of the configuration are added. */
-export function* writeBundle(turn: TurnRecord, outside: readonly string[]): Steps<string> {
+export function* writeBundle(turn: RecordedTurn, outside: readonly string[]): Steps<string> {
   const { requestId, config, exchange } = turn.request;
   const { content, names } = config.recording;
   const secrets = [...new Set([...outside, ...secretsIn(config)])];
@@ -91,14 +91,14 @@ function* sealed(lines: readonly unknown[], secrets: readonly string[]): Steps<s
 }
 
 /** The names of models of the configuration; any other is the client's word. */
-function modelsOf({ asked, request: { config } }: TurnRecord): string[] {
+function modelsOf({ asked, request: { config } }: RecordedTurn): string[] {
   if (asked === undefined) return Object.keys(config.models);
   const models = asked.chain.map((link) => link.slice(link.indexOf("/") + 1));
   return [asked.model, ...asked.chain, ...models, ...Object.keys(config.models)];
 }
 
 /** The settings that decide the turn, without secrets, addresses, programs and files. */
-function settingsOf({ asked, request: { config } }: TurnRecord): Settings {
+function settingsOf({ asked, request: { config } }: RecordedTurn): Settings {
   const chain = asked?.chain ?? [];
   const names = chain.map((link) => link.slice(0, link.indexOf("/")));
   return {
@@ -123,11 +123,11 @@ function upstreamSettings(
 
 /** All entries as lines. The bytes of one stream are masked as one, and split as they were. */
 function* wireLines(
-  entries: readonly Entry[],
+  entries: readonly RecordedEntry[],
   mask: WireMask,
-  clean: (line: Entry["line"]) => object,
+  clean: (line: RecordedEntry["line"]) => object,
 ): Steps<BundleLine[]> {
-  const payloads = new Map<Entry, object>();
+  const payloads = new Map<RecordedEntry, object>();
   const {
     reply = [],
     requests = [],
@@ -149,10 +149,10 @@ function* wireLines(
   return entries.map((entry) => ({ ...clean(entry.line), ...payloads.get(entry) }) as BundleLine);
 }
 
-type Masking = { readonly origin: Origin; readonly payloads: Map<Entry, object> };
+type Masking = { readonly origin: WireOrigin; readonly payloads: Map<RecordedEntry, object> };
 
 function* maskStream(
-  stream: readonly Entry[],
+  stream: readonly RecordedEntry[],
   mask: WireMask,
   { origin, payloads }: Masking,
 ): Steps<void> {

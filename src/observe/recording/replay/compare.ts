@@ -98,7 +98,7 @@ export function compareTurns(bundle: Bundle, turn: ReplayedTurn): TurnDifference
   const expected = bundle.tries.filter(({ request }) => request !== undefined).length;
   const sent = turn.sent.length;
   if (sent >= expected) return compareReplies(bundle, turn, comparison);
-  const what = `${expected} ${expected === 1 ? "request was" : "requests were"} sent to upstreams, and ${sent} this time`;
+  const what = `the recorded turn sent ${expected} ${expected === 1 ? "request" : "requests"} to upstreams, but the replay sent ${sent}`;
   return { side: "upstream", nth: sent + 1, what };
 }
 
@@ -108,9 +108,11 @@ function compareRequest(
 ): { readonly what: string; readonly at?: Difference } | undefined {
   const then = recorded?.request;
   if (then === undefined)
-    return { what: `a request is sent to \`${upstream}\` that the recorded turn did not make` };
+    return {
+      what: `the replay sends a request to \`${upstream}\` that the recorded turn did not send`,
+    };
   if (withoutQuery(then.path) !== withoutQuery(path))
-    return { what: `it goes to ${path}, and went to ${then.path}` };
+    return { what: `its path is ${path}, but the recorded path is ${then.path}` };
   const at = comparison.first(jsonOf(then.body) ?? then.body, jsonOf(body) ?? body);
   return at && { what: `its body differs at \`${at.path}\``, at };
 }
@@ -126,7 +128,11 @@ function compareReplies(
   const status = reply.head?.status ?? 0;
   // A client that leaves before the first byte receives no head.
   if (reply.head !== undefined && turn.status !== status)
-    return { side, frame: 0, what: `the status is ${turn.status}, and was ${status}` };
+    return {
+      side,
+      frame: 0,
+      what: `the status is ${turn.status}, but the recorded status is ${status}`,
+    };
   const recorded = wireFrames(bytesOf(reply.chunks));
   const replayed = wireFrames(turn.chunks);
   // A client that left may have read less or more this time.
@@ -135,18 +141,20 @@ function compareReplies(
     const place = { side, frame: index + 1, after: reply.chunks[frame.chunk]?.after } as const;
     const own = replayed[index];
     if (own === undefined)
-      return hasLeft ? undefined : { ...place, what: `it is not sent: ${shortened(frame.text)}` };
+      return hasLeft
+        ? undefined
+        : { ...place, what: `the replay does not send it: ${shortened(frame.text)}` };
     const [then, now] = [frame, own].map(({ event, data }) => ({ event, data }));
     const at = comparison.first(then, now);
     if (at !== undefined) return { ...place, what: `it differs at \`${at.path}\``, at };
   }
   const extra = replayed[recorded.length];
   if (extra !== undefined && !hasLeft) {
-    const what = `it was not sent then: ${shortened(extra.text)}`;
+    const what = `the recorded turn did not send it: ${shortened(extra.text)}`;
     return { side, frame: recorded.length + 1, what };
   }
   if (turn.isOver || reply.end === undefined) return undefined;
-  return { side, frame: replayed.length + 1, what: "the reply does not end" };
+  return { side, frame: replayed.length + 1, what: "the reply of the replay does not end" };
 }
 
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

@@ -15,7 +15,7 @@ import {
   bytesOf,
   errorMessageIn,
   readSide,
-  textOf,
+  stretchText,
   wireFrames,
   type ReadCall,
 } from "../read-answer.ts";
@@ -29,7 +29,7 @@ export type AgainstOptions = {
   readonly platform: Platform;
 };
 
-export type AnswerSummary = {
+type GivenSummary = {
   readonly status: number;
   readonly text: boolean;
   /** The names of its calls. */
@@ -48,8 +48,8 @@ export type AgainstResult = {
   readonly target: string;
   /** `unreachable`: the upstream did not answer, and nothing was compared. */
   readonly outcome: "same" | "different" | "unreachable";
-  readonly recorded: AnswerSummary;
-  readonly live: AnswerSummary;
+  readonly recorded: GivenSummary;
+  readonly live: GivenSummary;
   readonly difference?: AnswerDifference | undefined;
   /** A value of a call that differs: such a difference does not count. */
   readonly value?: AnswerDifference | undefined;
@@ -88,7 +88,7 @@ function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): st
   if (asked === undefined)
     throw new Fault(
       "request.invalid",
-      "The recorded request was refused before a model was chosen, so there is nothing to ask an upstream; `patchbay explain` says why.",
+      "The gateway refused the recorded request before it chose a model, so there is no request for an upstream; run `patchbay explain` for the reason.",
     );
   const [upstream = "", ...named] = against.split("/");
   const recordedModel = settings.models[asked]?.[0]?.replace(/^[^/]*\//, "") ?? asked;
@@ -102,7 +102,7 @@ function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): st
   if (/^\.*$/.test(model))
     throw new Fault(
       "request.invalid",
-      `\`${against}\` names no model; write \`${upstream}\` for the recorded one, ${recordedModel}, or \`${upstream}/MODEL\`.`,
+      `\`${against}\` contains no model name; write \`${upstream}\` to use the recorded model (${recordedModel}), or \`${upstream}/MODEL\`.`,
     );
   return `${upstream}/${model}`;
 }
@@ -121,7 +121,7 @@ async function askLive(
   if (method !== "POST" || route.door === undefined)
     throw new Fault(
       "request.invalid",
-      `The recorded request is ${method} ${path}, which asks no model; name a turn that does.`,
+      `The recorded request is ${method} ${path}, which does not call a model; choose another turn.`,
     );
   const upstream = target.slice(0, target.indexOf("/"));
   const own = config.upstreams[upstream];
@@ -183,7 +183,7 @@ function answerOf(
   return { status, text: (side?.text.length ?? 0) > 0, calls: side?.calls ?? [], problem, ...more };
 }
 
-const summaryOf = ({ status, text, calls, problem }: GivenAnswer): AnswerSummary => ({
+const summaryOf = ({ status, text, calls, problem }: GivenAnswer): GivenSummary => ({
   status,
   text,
   calls: calls.map(({ name }) => name),
@@ -197,8 +197,8 @@ const summaryOf = ({ status, text, calls, problem }: GivenAnswer): AnswerSummary
 function compareAnswers(recorded: GivenAnswer, live: GivenAnswer): AnswerDifference | undefined {
   if ((recorded.problem === undefined) !== (live.problem === undefined)) {
     const [now, then] =
-      live.problem === undefined ? ["is answered", "failed"] : ["fails", "was answered"];
-    return { what: `it ${now}, and ${then} when it was recorded` };
+      live.problem === undefined ? ["succeeds", "failed"] : ["fails", "succeeded"];
+    return { what: `the request ${now}, but the recorded one ${then}` };
   }
   if (recorded.status !== live.status)
     return { what: "the status differs", recorded: recorded.status, live: live.status };
@@ -206,11 +206,13 @@ function compareAnswers(recorded: GivenAnswer, live: GivenAnswer): AnswerDiffere
   if (found !== undefined || recorded.left) return found;
   // A model may or may not add a text to its calls.
   if (recorded.calls.length === 0 && recorded.text !== live.text)
-    return { what: live.text ? "it has a text, and had none" : "it has no text, and had one" };
+    return {
+      what: live.text ? "only the live answer has text" : "only the recorded answer has text",
+    };
   const [was, is] = [recorded.stops.join(", "), live.stops.join(", ")];
   return was === is || was === "" || is === ""
     ? undefined
-    : { what: "it ends for another reason", recorded: was, live: is };
+    : { what: "the stop reason differs", recorded: was, live: is };
 }
 
 function compareCalls(
@@ -250,7 +252,7 @@ const nameOf = ({ name }: ReadCall, at: number): string => `call ${at + 1} (${na
 
 /** JSON, or the input of a tool that takes text. */
 function argumentsOf({ stretches }: ReadCall): unknown {
-  const text = textOf(stretches);
+  const text = stretchText(stretches);
   return jsonOf(text) ?? text;
 }
 

@@ -99,7 +99,7 @@ function openReplay(
     if (!(error instanceof Fault)) throw error;
     throw new Fault(
       "request.invalid",
-      `The settings in the bundle do not fit this Patchbay; use the one that recorded it (${head.gateway}), or record the turn again. ${error.message}`,
+      `This version of Patchbay does not accept the settings in the bundle; use the version that recorded it (${head.gateway}), or record the turn again. ${error.message}`,
     );
   }
 }
@@ -168,7 +168,7 @@ export function refuseUnstored({ request, tries }: Bundle, reachesUpstream: bool
   if (part === undefined) return;
   throw new Fault(
     "request.invalid",
-    `The turn goes on with what its gateway had stored (\`${part}\`), which is not in the bundle, so it cannot be asked again; record one that sends the conversation itself.`,
+    `The turn continues a conversation that its gateway stored (\`${part}\`) and that the bundle does not contain, so it cannot be replayed; record a turn that sends the whole conversation.`,
   );
 }
 
