@@ -54,7 +54,7 @@ const places: readonly (readonly [string, () => void, string])[] = [
       make(join(state, "elsewhere"));
       symlinkSync(join(state, "elsewhere"), folder());
     },
-    "recordings is no folder",
+    "recordings is not a folder",
   ],
   ...(process.getuid?.() === 0
     ? ([

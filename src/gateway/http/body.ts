@@ -1,7 +1,7 @@
 /** Undoes the content encodings of request bodies, within the size limit. */
 
 import { Fault } from "../../turn/fault.ts";
-import { ByteBuffer, type HeldBytes } from "./budget.ts";
+import type { HeldBytes } from "./budget.ts";
 
 /** Undoes one `content-encoding`. Calls `each` with every piece; `each` may throw. */
 export type Decompress = (body: Bytes, each: (piece: Bytes) => void) => Promise<void>;
@@ -56,28 +56,22 @@ export function unknownEncoding(header: string, known: Decompressors): Fault {
 type DecompressOptions = {
   /** The value of `content-encoding`. */
   readonly encoding: string;
-  /** Bytes. */
-  readonly limit: number;
   readonly decompressors: Decompressors;
   /** Holds the decompressed bytes. */
   readonly held: HeldBytes;
 };
 
-/** The body as it was before it was compressed, and never more than `limit` bytes of it. */
+/** The body as it was before it was compressed, within the limit of `held`. */
 export async function decompress(
   body: Bytes,
-  { encoding, limit, decompressors, held }: DecompressOptions,
+  { encoding, decompressors, held }: DecompressOptions,
 ): Promise<Bytes> {
   if (!isKnownEncoding(encoding, decompressors)) throw unknownEncoding(encoding, decompressors);
   let open = body;
   for (const name of encodingsIn(encoding).toReversed()) {
-    const made = new ByteBuffer((bytes) => held.take(bytes));
-    const each = (piece: Bytes): void => {
-      if (made.length + piece.length > limit) throw tooLarge(limit);
-      made.add(piece);
-    };
+    const made = new ByteBuffer(held);
     await decompressors
-      .get(name)?.(open, each)
+      .get(name)?.(open, (piece) => made.add(piece))
       .catch((error: unknown) => {
         throw error instanceof Fault ? error : notEncoded(name, error);
       });
@@ -106,3 +100,56 @@ export const tooLarge = (limit: number): Fault =>
     "request.too_large",
     `The body is larger than ${limit} bytes; send less, or raise \`server.body_limit\`.`,
   );
+
+/** The room that a second chunk makes; from there on the room doubles. */
+const FIRST_BYTES = 64 * 1024;
+const none: Bytes = new Uint8Array(0);
+
+/**
+ * Joins chunks as they come: a chunk of one byte would otherwise keep its whole network read in
+ * memory. The first chunk is kept as it is, since most bodies have no second one.
+ */
+export class ByteBuffer {
+  readonly #held: HeldBytes;
+  #bytes: Bytes = none;
+  #length = 0;
+
+  constructor(held: HeldBytes) {
+    this.#held = held;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Throws a Fault if the body becomes too large, or if there is no room for it. */
+  add(chunk: Bytes): void {
+    const { limit } = this.#held;
+    const length = this.#length + chunk.length;
+    if (length > limit) throw tooLarge(limit);
+    if (this.#length === 0) {
+      this.#held.take(chunk.length);
+      this.#bytes = chunk;
+    } else {
+      if (length > this.#bytes.length) this.#enlarge(length);
+      this.#bytes.set(chunk, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** All of it; the buffer is empty afterwards. */
+  takeAll(): Bytes {
+    const all = this.#bytes.subarray(0, this.#length);
+    this.#bytes = none;
+    this.#length = 0;
+    return all;
+  }
+
+  #enlarge(least: number): void {
+    const size = Math.max(least, FIRST_BYTES, 2 * this.#bytes.length);
+    this.#held.take(size - this.#bytes.length);
+    const larger = new Uint8Array(size);
+    larger.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = larger;
+  }
+}

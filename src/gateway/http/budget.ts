@@ -90,6 +90,11 @@ export class HeldBytes {
     this.#share = share;
   }
 
+  /** Bytes that one body may have. */
+  get limit(): number {
+    return this.#share.limit;
+  }
+
   /**
    * Takes more bytes. Throws a Fault if there is no room for them, or if the other bodies of the
    * connection already hold as much as one body may have.
@@ -192,57 +197,4 @@ export function requestMemory(text: string, random: () => number, values = Infin
   }
   const members = Math.min(values, (commas / (SAMPLES * SAMPLE_LENGTH)) * length);
   return Math.ceil(length + MEMBER_BYTES * members);
-}
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/** The room that a second chunk makes; from there on the room doubles. */
-const FIRST_BYTES = 64 * 1024;
-const none: Bytes = new Uint8Array(0);
-
-/**
- * Joins chunks as they come: a chunk of one byte would otherwise keep its whole network read in
- * memory. The first chunk is kept as it is, since most bodies have no second one.
- */
-export class ByteBuffer {
-  readonly #grow: (bytes: number) => void;
-  #bytes: Bytes = none;
-  #length = 0;
-
-  /** `grow` receives the number of bytes before they are held, and may throw. */
-  constructor(grow: (bytes: number) => void) {
-    this.#grow = grow;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  add(chunk: Bytes): void {
-    const length = this.#length + chunk.length;
-    if (this.#length === 0) {
-      this.#grow(chunk.length);
-      this.#bytes = chunk;
-    } else {
-      if (length > this.#bytes.length) this.#enlarge(length);
-      this.#bytes.set(chunk, this.#length);
-    }
-    this.#length = length;
-  }
-
-  /** All of it; the buffer is empty afterwards. */
-  takeAll(): Bytes {
-    const all = this.#bytes.subarray(0, this.#length);
-    this.#bytes = none;
-    this.#length = 0;
-    return all;
-  }
-
-  #enlarge(least: number): void {
-    const size = Math.max(least, FIRST_BYTES, 2 * this.#bytes.length);
-    this.#grow(size - this.#bytes.length);
-    const larger = new Uint8Array(size);
-    larger.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = larger;
-  }
 }

@@ -1,7 +1,7 @@
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
-import { decompress, notUtf8, tooLarge } from "./body.ts";
-import { ByteBuffer, HeldBytes } from "./budget.ts";
+import { ByteBuffer, decompress, notUtf8 } from "./body.ts";
+import { HeldBytes } from "./budget.ts";
 import type { Entry, LiveGateway } from "./entry.ts";
 import type { Reply, ReplyData } from "./exchange.ts";
 
@@ -108,18 +108,13 @@ async function readText(
 ): Promise<string> {
   if (body === null) return "";
   const { config, runtime } = state;
-  const limit = config.server.body_limit;
-  const held = new HeldBytes({ budget, tenant, limit });
-  const pieces = new ByteBuffer((bytes) => held.take(bytes));
+  const held = new HeldBytes({ budget, tenant, limit: config.server.body_limit });
+  const pieces = new ByteBuffer(held);
   try {
-    for await (const piece of body) {
-      if (pieces.length + piece.byteLength > limit) throw tooLarge(limit);
-      pieces.add(piece);
-    }
+    for await (const piece of body) pieces.add(piece);
     const encoding = headers.get("content-encoding") ?? "";
-    const sent = pieces.takeAll();
-    const options = { encoding, limit, decompressors: runtime.decompressors, held };
-    return decode(encoding === "" ? sent : await decompress(sent, options));
+    const { decompressors } = runtime;
+    return decode(await decompress(pieces.takeAll(), { encoding, decompressors, held }));
   } finally {
     held.release();
   }

@@ -118,6 +118,12 @@ const groupIn = (raw: unknown, name: string): Fields => {
   return isFields(group) ? group : {};
 };
 
+/** The upstreams of such a configuration, without values that are no groups. */
+const upstreamsIn = (raw: unknown): [name: string, Fields][] =>
+  Object.entries(groupIn(raw, "upstreams")).flatMap(([name, one]): [string, Fields][] =>
+    isFields(one) ? [[name, one]] : [],
+  );
+
 type Path = Problem["path"];
 
 function assemble(
@@ -190,8 +196,8 @@ const byPlace =
 
 const keySources = (parsed: unknown, source: ConfigFile | undefined): KeySources =>
   Object.fromEntries(
-    Object.entries(groupIn(parsed, "upstreams")).flatMap(([name, upstream]) =>
-      isFields(upstream) && typeof upstream.api_key === "string" && upstream.api_key !== ""
+    upstreamsIn(parsed).flatMap(([name, { api_key: key }]) =>
+      typeof key === "string" && key !== ""
         ? [[name, source?.sourceOf(["upstreams", name, "api_key"]) ?? "the file"]]
         : [],
     ),
@@ -216,8 +222,8 @@ function doorProblems(raw: unknown): Problem[] {
 
 /** Variables that would keep an upstream from being opened. */
 function proxyFindings(raw: unknown, env: Environment): Finding[] {
-  const messages = Object.values(groupIn(raw, "upstreams")).flatMap((upstream) => {
-    const address = isFields(upstream) ? URL.parse(String(upstream.base_url)) : null;
+  const messages = upstreamsIn(raw).flatMap(([, { base_url }]) => {
+    const address = URL.parse(String(base_url));
     return address === null ? [] : (proxyProblem(address, env) ?? []);
   });
   return [...new Set(messages)].map((message) => ({ path: "", message }));
@@ -268,9 +274,9 @@ const commandLine = ({ host, port }: ConfigOrigin): Setting[] =>
 function bareVariables(raw: unknown): Problem[] {
   const { keys } = groupIn(raw, "server");
   const written: [Path, unknown][] = [
-    ...Object.entries(groupIn(raw, "upstreams")).map(([name, one]): [Path, unknown] => [
+    ...upstreamsIn(raw).map(([name, { api_key: key }]): [Path, unknown] => [
       ["upstreams", name, "api_key"],
-      isFields(one) ? one.api_key : undefined,
+      key,
     ]),
     ...(Array.isArray(keys) ? (keys as unknown[]) : []).map((one, at): [Path, unknown] =>
       isFields(one) ? [["server", "keys", at, "key"], one.key] : [["server", "keys", at], one],
@@ -286,8 +292,7 @@ function bareVariables(raw: unknown): Problem[] {
 
 /** Profiles that do not exist, or are for another dialect than the upstream's. */
 const profileProblems = (raw: unknown): Problem[] =>
-  Object.entries(groupIn(raw, "upstreams")).flatMap(([name, upstream]) => {
-    const { profile, dialect } = isFields(upstream) ? upstream : {};
+  upstreamsIn(raw).flatMap(([name, { profile, dialect }]) => {
     if (typeof profile !== "string" || profile === "") return [];
     const message = profileProblem(profile, dialect);
     return message === undefined ? [] : [{ path: ["upstreams", name, "profile"], message }];

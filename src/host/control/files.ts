@@ -53,13 +53,10 @@ export function folderProblem(folder: string, name: string): string | undefined 
     return "has a path that is too long for a socket";
   try {
     makeFolder(folder, 0o700);
-    const found = lstatSync(folder);
     // Another user who can rename or write the folder could replace the gateway.
-    if (!found.isDirectory()) return "is no folder";
-    if (process.getuid !== undefined && found.uid !== process.getuid())
-      return "belongs to another user";
-    if (process.platform !== "win32" && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
-    return undefined;
+    const problem = foreignFolder(folder, { mayBeOpen: true });
+    if (problem === undefined && process.platform !== "win32") chmodSync(folder, 0o700);
+    return problem;
   } catch (error) {
     return `cannot be created or used (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
   }

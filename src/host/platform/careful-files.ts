@@ -76,10 +76,10 @@ function readWithin(descriptor: number, limit: number): Buffer {
   throw new FileRefusal("EFBIG", `is longer than ${limit} bytes`);
 }
 
-/** The bits by which a group or everybody may write. */
+/** The write permissions of the group and of all other users. */
 const WRITABLE = 0o022;
 
-/** Why another user may have made or changed it. Node sees neither owners nor such bits on Windows. */
+/** The reason why another user may have made or changed a file. Node sees neither owners nor such bits on Windows. */
 function foreignReason(found: Stats): string | undefined {
   if (process.getuid === undefined || (found.mode & WRITABLE) === 0) return foreignOwner(found);
   return foreignOwner(found) ?? "can be changed by other users";
@@ -88,28 +88,32 @@ function foreignReason(found: Stats): string | undefined {
 const foreignOwner = ({ uid }: Stats): string | undefined =>
   process.getuid === undefined || uid === process.getuid() ? undefined : "belongs to another user";
 
-/** True for a socket of this user; Windows has pipes, which no file stands for. */
+/** True for a socket of this user; Windows has pipes, which have no file. */
 export function isOwnSocket(path: string): boolean {
   if (process.getuid === undefined) return true;
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isSocket() === true && foreignOwner(found) === undefined;
 }
 
-/** Why another user may have written the files of a folder; undefined if only this user can, or it is missing. */
-export function foreignFolder(folder: string): string | undefined {
+/**
+ * The reason why another user may have written the files of a folder; undefined if only this user
+ * can, or if it is missing. `mayBeOpen`: permissions of others are no reason.
+ */
+export function foreignFolder(folder: string, { mayBeOpen = false } = {}): string | undefined {
   try {
     const found = lstatSync(folder, { throwIfNoEntry: false });
     if (found === undefined) return undefined;
-    return found.isDirectory() ? foreignReason(found) : "is no folder";
+    if (!found.isDirectory()) return "is not a folder";
+    return mayBeOpen ? foreignOwner(found) : foreignReason(found);
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    return code === "ENOTDIR" ? undefined : `cannot be looked at (${code})`;
+    return code === "ENOTDIR" ? undefined : `cannot be read (${code})`;
   }
 }
 
 /**
- * Why another user could write in a folder of the user's, or replace it: the folder around it
- * counts too, and may be a link, but of this user alone.
+ * The reason why another user could write in a folder or replace it. The parent folder is checked
+ * too; it may be a link that this user owns.
  */
 export function foreignPlace(folder: string): string | undefined {
   const around = dirname(folder);

@@ -3,13 +3,14 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import {
+  ByteBuffer,
   decompress,
   isKnownEncoding,
   notUtf8,
   tooLarge,
   unknownEncoding,
 } from "../../gateway/http/body.ts";
-import { ByteBuffer, type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
+import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
 import { nodeDecompressors as decompressors } from "../platform/node.ts";
@@ -24,7 +25,6 @@ export function collectBody(payload: Payload, share: ByteShare, clock: Clock, do
 
 class Intake implements SlowBody {
   readonly #payload: Payload;
-  readonly #share: ByteShare;
   readonly #done: Done;
   readonly #held: HeldBytes;
   readonly #bytes: ByteBuffer;
@@ -36,16 +36,15 @@ class Intake implements SlowBody {
 
   constructor(payload: Payload, share: ByteShare, clock: Clock, done: Done) {
     this.#payload = payload;
-    this.#share = share;
     this.#watch = slowBodiesBy(clock);
     this.#done = done;
     this.#held = new HeldBytes(share);
-    this.#bytes = new ByteBuffer((bytes) => this.#held.take(bytes));
+    this.#bytes = new ByteBuffer(this.#held);
   }
 
   begin(): void {
     const payload = this.#payload;
-    const { limit } = this.#share;
+    const { limit } = this.#held;
     const encoding = payload.headers["content-encoding"];
     if (announcedOf(payload) > limit) return this.#end(tooLarge(limit));
     if (encoding !== undefined && !isKnownEncoding(encoding, decompressors))
@@ -66,8 +65,6 @@ class Intake implements SlowBody {
 
   #add(chunk: Buffer<ArrayBuffer>): void {
     if (this.#isOver) return;
-    const { limit } = this.#share;
-    if (this.#bytes.length + chunk.length > limit) return this.#end(tooLarge(limit));
     try {
       this.#bytes.add(chunk);
     } catch (error) {
@@ -80,8 +77,7 @@ class Intake implements SlowBody {
     this.#watch.delete(this);
     const bytes = this.#bytes.takeAll();
     if (encoding === undefined) return this.#read(bytes);
-    const { limit } = this.#share;
-    decompress(bytes, { encoding, limit, decompressors, held: this.#held })
+    decompress(bytes, { encoding, decompressors, held: this.#held })
       .then((unpacked) => this.#read(unpacked))
       .catch((error: Fault) => this.#end(error));
   }

@@ -29,12 +29,9 @@ export type AgainstOptions = {
   readonly platform: Platform;
 };
 
-type GivenSummary = {
-  readonly status: number;
-  readonly text: boolean;
+type GivenSummary = Pick<GivenAnswer, "status" | "text" | "problem"> & {
   /** The names of its calls. */
   readonly calls: readonly string[];
-  readonly problem?: string | undefined;
 };
 
 export type AnswerDifference = {
