@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../gateway/config.ts";
 import { findingLine } from "./config-file.ts";
-import { applySettings, flags, misspelt, readFlags, type Environment } from "./env.ts";
+import { applySettings, flags, misspeltVariables, readFlags, type Environment } from "./env.ts";
 
 function configOf(env: Environment, raw: Record<string, unknown> = {}) {
   return parseConfig(applySettings(raw, readFlags(env).settings));
@@ -72,15 +72,17 @@ describe("environment flags", () => {
     ["PROXY_TOKEN_LOG_PATH", "TOKEN_LOG_PATH"],
   ])("are told of when they are misspelt: %s for %s", (name, meant) => {
     const note = `${name} is set, but Patchbay does not read it; did you mean ${meant}?`;
-    expect(misspelt({ [name]: "1" }, new Set())).toEqual([note]);
-    expect(misspelt({ [name]: "1" }, new Set([name]))).toEqual([]);
-    expect(misspelt({ [name]: "" }, new Set())).toEqual([]);
+    expect(misspeltVariables({ [name]: "1" }, new Set())).toEqual([note]);
+    expect(misspeltVariables({ [name]: "1" }, new Set([name]))).toEqual([]);
+    expect(misspeltVariables({ [name]: "" }, new Set())).toEqual([]);
   });
 
   it("leave alone what others name like them", () => {
     const service = "tcp://10.0.0.7:11435";
     const env = { PROXY_URL: "x", PATCHBAY_PORT: service, PATCHBAY_SERVICE_HOST: "10.0.0.7" };
-    expect(misspelt({ ...env, PROXY_TOOL_BLOCK_MAX: "1", HOST: "x" }, new Set())).toEqual([]);
+    expect(misspeltVariables({ ...env, PROXY_TOOL_BLOCK_MAX: "1", HOST: "x" }, new Set())).toEqual(
+      [],
+    );
   });
 
   it("are reported together when they cannot be read", () => {

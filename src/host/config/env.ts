@@ -123,25 +123,25 @@ export function readFlags(env: Environment): {
  * Notes on variables with a similar name that nothing reads. Other programs use such names too, so
  * a variable is noted only if its value would fit the nearest name.
  */
-export function misspelt(env: Environment, referred: ReadonlySet<string>): string[] {
+export function misspeltVariables(env: Environment, referred: ReadonlySet<string>): string[] {
   return Object.entries(env).flatMap(([name, raw = ""]) => {
-    if (raw === "" || !family.test(name) || isFlag(name) || replacementFor(name) !== undefined)
+    if (raw === "" || !PREFIX.test(name) || isFlag(name) || replacementFor(name) !== undefined)
       return [];
     if (referred.has(name)) return [];
-    const near = nearest(name.replace(family, ""), [...meant.keys()]);
-    const known = meant.get(near ?? "");
+    const near = nearest(name.replace(PREFIX, ""), [...byBareName.keys()]);
+    const known = byBareName.get(near ?? "");
     if (known === undefined || flags[known]?.read(raw) === undefined) return [];
     return [`${name} is set, but Patchbay does not read it; did you mean ${known}?`];
   });
 }
 
-const family = /^(?:PATCHBAY|PROXY)_/;
+const PREFIX = /^(?:PATCHBAY|PROXY)_/;
 
-/** By the name without its family. If two rows share a name, the first is suggested. */
-const meant: ReadonlyMap<string, string> = new Map(
+/** The variables by their names without the prefix. If two rows share a name, the first is suggested. */
+const byBareName: ReadonlyMap<string, string> = new Map(
   Object.keys(flags)
     .toReversed()
-    .map((name) => [name.replace(family, ""), name]),
+    .map((name) => [name.replace(PREFIX, ""), name]),
 );
 
 /** Puts the values of the environment over those of a file. */

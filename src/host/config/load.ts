@@ -16,7 +16,7 @@ import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./co
 import {
   applySettings,
   isFlag,
-  misspelt,
+  misspeltVariables,
   readFlags,
   unreadProxyVariables,
   type Environment,
@@ -59,14 +59,14 @@ export function loadConfig(origin: ConfigOrigin): LoadedConfig {
   const { file, needsTrust = false, text, wrong, reader, passedOver } = findSource(origin);
   const again = { ...origin, file, needsTrust, isAgain: true };
   const found = { file, passedOver, again, digests: reader.digests };
-  const unread = (findings: readonly Finding[]): LoadedConfig => ({
+  const failed = (findings: readonly Finding[]): LoadedConfig => ({
     ...found,
     ok: false,
     notes: [],
     doubts: [],
     findings: [...findings, ...readFlags(origin.env).findings],
   });
-  if (wrong !== undefined) return unread([wrong]);
+  if (wrong !== undefined) return failed([wrong]);
   if (file === undefined || text === undefined) return assemble(origin, found, undefined, reader);
   const parsed = readConfigFile(
     text,
@@ -75,10 +75,10 @@ export function loadConfig(origin: ConfigOrigin): LoadedConfig {
     (path) => reader.readPart(path),
   );
   // After a syntax error the rest of the file is guesswork.
-  if (parsed.value === undefined) return unread(parsed.findings);
+  if (parsed.value === undefined) return failed(parsed.findings);
   const loaded = assemble(origin, found, parsed, reader);
   const part = reader.changed(file);
-  return part === undefined ? loaded : unread([part]);
+  return part === undefined ? loaded : failed([part]);
 }
 
 /** Notes for the user: files that were passed over, then notes on the configuration. */
@@ -135,7 +135,7 @@ function assemble(
   const { file } = found;
   const { env } = origin;
   const flags = readFlags(env);
-  const settings = [...flags.settings, ...commandLine(origin)].map(fromHere(origin));
+  const settings = [...flags.settings, ...commandLine(origin)].map(fromWorkingFolder(origin));
   const parsed = withoutEmpty(readReferred(source));
   // Without upstreams, the keys in the environment are the configuration.
   const zero = isFields(parsed) && !("upstreams" in parsed) ? zeroConfig(env) : undefined;
@@ -166,7 +166,7 @@ function assemble(
   }
   const referred: ReadonlySet<string> = source?.variables ?? new Set();
   const notes = [
-    ...misspelt(env, referred),
+    ...misspeltVariables(env, referred),
     ...unreadProxyVariables(env, (name) => isFlag(name) || referred.has(name)),
   ];
   if (!checked.ok || findings.length > 0)
@@ -204,7 +204,7 @@ const keySources = (parsed: unknown, source: ConfigFile | undefined): KeySources
   );
 
 /** Resolves a path in a variable from where the process was started, not from where the file is. */
-const fromHere =
+const fromWorkingFolder =
   ({ directory }: ConfigOrigin) =>
   (setting: Setting): Setting =>
     setting.path[0] === "telemetry" && typeof setting.value === "string"
@@ -242,8 +242,8 @@ function readReferred(source: ConfigFile | undefined): unknown {
       .reduce<unknown>((group, key) => (group as Fields)[key], value) as Record<string, unknown>;
     const key = String(path.at(-1));
     const text = String(holder[key]).trim();
-    const meant = meaning(text, issue.expected);
-    if (meant !== undefined) holder[key] = meant;
+    const typed = meaning(text, issue.expected);
+    if (typed !== undefined) holder[key] = typed;
     else if (text === "") delete holder[key];
   }
   return value;

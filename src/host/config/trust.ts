@@ -1,8 +1,8 @@
 /**
- * Remembers which configurations of current folders this user has trusted. A clone can bring
- * a `patchbay.yaml` that sends keys to its author and runs programs, so one that is
- * found, not named, is used only in the very version that was trusted. One file in the state
- * directory for each path holds the digests.
+ * Records the configurations in current folders that this user has trusted. A cloned repository
+ * can contain a `patchbay.yaml` that sends keys to its author and runs programs, so a file that
+ * no option names is used only in the version that was trusted. The state directory has one file
+ * with digests for each path.
  */
 
 import { createHash } from "node:crypto";
@@ -38,7 +38,7 @@ export function trustFile(path: string, env: Environment): string | undefined {
 export type Trust = {
   /** The trusted version; undefined if the path was never trusted. */
   readonly digests?: Digests | undefined;
-  /** Why the records are ignored, as the end of a sentence. */
+  /** The reason why the records are ignored; it ends a sentence. */
   readonly problem?: string | undefined;
 };
 

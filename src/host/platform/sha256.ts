@@ -14,7 +14,7 @@ const rotate = (word: number, by: number): number => (word >>> by) | (word << (3
 
 /**
  * SHA-256 (FIPS 180-4) of a text in UTF-8, at once: the Web's own digest is a
- * promise, and keys are compared before a request is taken in.
+ * promise, and keys are compared before a request is read.
  */
 export function sha256(text: string): Uint8Array {
   const message = new TextEncoder().encode(text);

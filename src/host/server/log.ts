@@ -31,7 +31,7 @@ export type Logger = {
 export function openLog(level: LogLevel, descriptor = 2): Logger {
   const out = new LineBuffer(descriptor);
   const least = logLevels.indexOf(level);
-  const tells = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
+  const isLogged = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
   /** `fields`: the text of an object without its braces. */
   const write = (at: LogLevel, msg: string, fields: string): void => {
     const head = `"time":"${new Date().toISOString()}","level":"${at}","msg":${JSON.stringify(msg)}`;
@@ -39,19 +39,19 @@ export function openLog(level: LogLevel, descriptor = 2): Logger {
     out.add(`${printable(`{${head}${fields === "" ? "" : ","}${fields}}`)}\n`);
   };
   const line = (at: LogLevel, msg: string, fields: object): void => {
-    if (tells(at)) write(at, msg, JSON.stringify(fields).slice(1, -1));
+    if (isLogged(at)) write(at, msg, JSON.stringify(fields).slice(1, -1));
   };
   const report = (happening: Happening): void => {
     if (happening.type === "turn") {
       const at = happening.outcome === "failed" ? "warn" : "info";
-      if (tells(at)) write(at, "turn", turnFields(happening));
+      if (isLogged(at)) write(at, "turn", turnFields(happening));
       return;
     }
     const { type, ...fields } = happening;
     line(levelOf(happening), type, fields);
   };
   return {
-    report: Object.assign(report, { types: level === "debug" ? undefined : quietTypes }),
+    report: Object.assign(report, { types: level === "debug" ? undefined : loggedTypes }),
     uncaught: (error) => line("error", "uncaught", errorFields(error)),
     note: (text) => line("info", text, {}),
     flush: () => out.flush(),
@@ -59,7 +59,7 @@ export function openLog(level: LogLevel, descriptor = 2): Logger {
 }
 
 /** The happenings above the level `debug`. */
-const quietTypes = mainTypes.filter((type) => type !== "begun" && type !== "round");
+const loggedTypes = mainTypes.filter((type) => type !== "begun" && type !== "round");
 
 const levels = {
   begun: "debug",

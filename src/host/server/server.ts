@@ -63,7 +63,9 @@ export async function openServer(
     server.on("checkContinue", (request, response) => serve(request, response, true));
     // Other expectations may be ignored.
     server.on("checkExpectation", (request, response) => serve(request, response));
-    server.on("upgrade", (request, socket, head) => webSockets.open(request, quiet(socket), head));
+    server.on("upgrade", (request, socket, head) =>
+      webSockets.open(request, withoutTimeout(socket), head),
+    );
     server.on("connect", (_request, socket) => refuseTunnel(socket));
     server.on("timeout", endIdle);
     server.on("connection", (socket) => {
@@ -108,7 +110,7 @@ const KEPT_MS = 72_000;
 
 const listenerFor =
   (state: State) =>
-  (request: IncomingMessage, response: ServerResponse, isAsking = false): void => {
+  (request: IncomingMessage, response: ServerResponse, isExpecting = false): void => {
     const { gateway } = state;
     const { origin } = request.headers;
     const arrival = { foreign: gateway.foreignIn(takeHost(request)) };
@@ -125,7 +127,7 @@ const listenerFor =
     }
     const exchange = exchangeOf(request, response, "", arrival);
     const admitted = gateway.admit(exchange);
-    if (isAsking) answerAsking(request, response, gateway, admitted !== undefined);
+    if (isExpecting) answerExpectation(request, response, gateway, admitted !== undefined);
     // The request was refused and answered; the rest of its body is ignored.
     if (admitted === undefined) return;
     if (request.method === "GET" || request.method === "HEAD") return gateway.serve(admitted, "");
@@ -142,7 +144,7 @@ const listenerFor =
   };
 
 /** Answers `expect: 100-continue`: a client whose request is refused need not send its body. */
-function answerAsking(
+function answerExpectation(
   request: IncomingMessage,
   response: ServerResponse,
   { bodyLimit }: Gateway,
@@ -153,7 +155,7 @@ function answerAsking(
 }
 
 /** Removes the time limits of HTTP from the connection of a WebSocket. */
-function quiet(socket: Duplex): Duplex {
+function withoutTimeout(socket: Duplex): Duplex {
   if (socket instanceof Socket) socket.setTimeout(0);
   return socket;
 }

@@ -85,7 +85,7 @@ export class SocketConnection {
     // A wrong message or a broken connection closes it; `close` follows.
     socket.on("error", () => this.#dropRest());
     socket.on("close", () => this.#closed());
-    // Added after the listener of the library, which has taken the messages out of a chunk by then.
+    // The listener of the library was added first, so it has emitted the messages of a chunk before this one runs.
     wire.on("data", (chunk: Buffer) => this.#arrival.add(chunk));
     wire.on("drain", () => this.#reply?.drain());
     this.#pingLater();
@@ -122,7 +122,7 @@ export class SocketConnection {
   #receive(data: Buffer, isBinary: boolean): void {
     this.#isAlive = true;
     if (this.#isDropping) return;
-    // The bytes are taken again below if the message has to wait.
+    // A message that has to wait counts its bytes again below.
     this.#arrival.release();
     const held = new HeldBytes(this.#share);
     const bytes = data.length;

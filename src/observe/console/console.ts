@@ -87,7 +87,7 @@ export function openConsole(
   ];
   return {
     serve: (exchange) => serve(routes, exchange, report),
-    close: gateway.subscribe(notices.hear),
+    close: gateway.subscribe(notices.add),
   };
 }
 
@@ -144,7 +144,7 @@ const orderSchema = z.object({
   for_ms: z.number().positive().optional(),
 });
 
-/** Orders for the recorder. The configured mode applies again when an order ends or is taken back. */
+/** Orders for the recorder. The configured mode applies again when an order ends or is canceled. */
 function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
   const path = "/recording";
   const sendState = ({ exchange }: ConsoleRequest): void =>

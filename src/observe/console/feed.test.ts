@@ -105,7 +105,7 @@ it("tells of what happened to the gateway itself", () => {
   const { clock, notices, watch } = openFeed();
   const { batches } = watch();
   const bus = new Bus();
-  bus.subscribe(notices.hear);
+  bus.subscribe(notices.add);
   bus.report({ type: "reload", ok: true, problems: [] });
   bus.report(turnDone());
   clock.move(250);

@@ -28,7 +28,7 @@ export class Notices {
     this.#date = date;
   }
 
-  readonly hear = Object.assign(
+  readonly add = Object.assign(
     (happening: Happening): void => {
       this.last++;
       this.#kept.push({ at: this.#date(), happening });

@@ -9,7 +9,7 @@ import { fields } from "../fields.ts";
 /** The version of the format; other versions are refused. */
 export const BUNDLE_VERSION = 1;
 
-// A bundle may come from anyone: a line with any other field is refused, and no field names a
+// A bundle may come from an unknown sender: a line with any other field is refused, and no field names a
 // program, a file or an address.
 
 const text = z.string();

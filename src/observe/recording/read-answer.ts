@@ -67,7 +67,7 @@ export function readSide(
         return;
       case "turn-fail": {
         const { code, message } = event.fault;
-        // A stream may report a cut further up; only a cut at its own end breaks the rules.
+        // A stream may report that an earlier connection was cut; only its own missing end breaks the rules.
         if (code === "upstream.malformed" || (code === "upstream.cut" && isOver)) blame(message);
         else side.error ??= { frame, message };
         return;

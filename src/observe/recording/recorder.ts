@@ -18,7 +18,7 @@ type RecordingMode = Config["telemetry"]["recording"];
 export type RecorderOptions = {
   readonly clock: Clock;
   readonly report: Report;
-  /** Its secrets are taken out of bundles. */
+  /** Bundles do not contain its secrets. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** The folder of bundles unless the configuration names one. */
   readonly folder: string;
@@ -29,7 +29,7 @@ export type RecorderOptions = {
 /** An operator's order to a running gateway, in place of its configuration. */
 export type RecordingOrder = {
   readonly mode: RecordingMode;
-  /** The order ends after this time; left out: when it is taken back. */
+  /** The order ends after this time; left out: when it is canceled. */
   readonly forMs?: number | undefined;
 };
 
@@ -67,7 +67,7 @@ export class BundleRecorder implements Recorder {
   #latest: readonly string[] = [];
   readonly #waiting: RecordedTurn[] = [];
   #writing: Promise<void> | undefined;
-  #isTroubled = false;
+  #isFailing = false;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -135,8 +135,8 @@ export class BundleRecorder implements Recorder {
   #miss(problem: string): void {
     const [setting, path] = ["recording.folder", this.#folder];
     this.#missed++;
-    if (!this.#isTroubled) this.#options.report({ type: "unwritable", setting, path, problem });
-    this.#isTroubled = true;
+    if (!this.#isFailing) this.#options.report({ type: "unwritable", setting, path, problem });
+    this.#isFailing = true;
   }
 
   /** Writes one turn at a time, because masking delays the turns under way. */
@@ -165,7 +165,7 @@ export class BundleRecorder implements Recorder {
       await saveBundle(path, text);
       this.#written++;
       this.#latest = [...this.#latest, path].slice(-LATEST);
-      this.#isTroubled = false;
+      this.#isFailing = false;
       await prune(folder, config.recording.keep, this.#options.clock.date());
     } catch (error) {
       this.#miss(writeProblem(error));

@@ -30,7 +30,7 @@ export type Steps<Result> = Generator<undefined, Result, undefined>;
 export type WireMaskOptions = {
   /** `full`: only secrets are masked. */
   readonly content: "masked" | "full";
-  /** Whether the names of tools are masked too. */
+  /** `masked`: the names of tools are masked too. */
   readonly names: "kept" | "masked";
   readonly scrub: Scrub;
   /** A random whole number below a limit. */

@@ -78,7 +78,7 @@ export function* writeBundle(turn: RecordedTurn, outside: readonly string[]): St
   return yield* sealed(lines, secrets);
 }
 
-/** Lines with their seal. Known secrets that a mask missed are taken out of them. */
+/** Lines with their seal. Known secrets that a mask missed are removed. */
 function* sealed(lines: readonly unknown[], secrets: readonly string[]): Steps<string> {
   const scrub = scrubber(secrets, []);
   let clean = "";

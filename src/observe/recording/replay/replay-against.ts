@@ -105,8 +105,9 @@ function targetOf({ settings }: Bundle, { against, config }: AgainstOptions): st
 }
 
 /**
- * One turn of a gateway that neither stores nor records it. A bundle may come from anyone, so the
- * gateway has the upstream that the user named alone, and every model name leads to `target`.
+ * One turn of a gateway that neither stores nor records it. A bundle may come from an unknown
+ * sender, so the gateway only has the upstream that the user named, and every model name leads to
+ * `target`.
  */
 async function askLive(
   bundle: Bundle,

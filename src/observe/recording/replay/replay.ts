@@ -66,9 +66,9 @@ export async function replayBundle(
 }
 
 /**
- * A gateway with the settings of the recorded turn. A bundle may come from anyone, so the
- * gateway gets no means to start a program, to open a database or to reach any address but
- * the recorded upstreams, whatever the settings say.
+ * A gateway with the settings of the recorded turn. A bundle may come from an unknown
+ * sender, so under any settings the gateway cannot start a program, open a database or reach an
+ * address other than the recorded upstreams.
  */
 function openReplay(
   { head, settings }: Bundle,
