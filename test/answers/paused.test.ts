@@ -36,7 +36,7 @@ describe.each(doors)("an answer that its provider has only paused, at the %s doo
       decisions: [
         {
           action: "dropped",
-          reason: `a ${door} answer has no form for a pause, so it ends as one that was cut short`,
+          reason: `a ${door} answer has no form for a pause; the answer ends as if it reached its length limit`,
         },
       ],
     });

@@ -183,6 +183,6 @@ it("keeps the system and the tools that it began with, so neither may be sent ag
   const thread = { type: "continue" as const, previous_message_id: "msg_1" };
   const { tools: _, ...rest } = question;
   await expect(messages.create({ ...rest, thread })).rejects.toThrow(
-    /`system` is that of the thread/,
+    /`system` is set when the thread is created/,
   );
 });

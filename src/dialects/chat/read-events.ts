@@ -29,7 +29,7 @@ import { ChoiceReader } from "./read-choice.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** A larger index is ignored: no request asks for so many choices. */
+/** Choices with a larger index are ignored, because no request asks for so many. */
 const MOST_CHOICES = 1024;
 
 /** Checks the first entry of a choice; it never reads one. */

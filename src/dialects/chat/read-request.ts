@@ -335,7 +335,7 @@ function readResult(content: unknown, path: string, repair: Repair): Part[] {
 /** Reads the content of a message: a string, or parts. */
 function readContent(content: unknown, path: string, repair: Repair): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  const repairPart = (): void => repair(path, "chat has other words for its parts");
+  const repairPart = (): void => repair(path, "chat has other names for these content parts");
   if (Array.isArray(content))
     return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`, repairPart));
   throw invalid(path, "must be a string or an array of content parts");

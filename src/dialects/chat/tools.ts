@@ -116,7 +116,7 @@ const writeRef = ({ kind, name }: ToolRef<UpstreamName>): Fields =>
 const form: ToolForm = {
   dialect: "chat",
   nested: true,
-  otherForm: "chat keeps what a tool is under its type",
+  otherForm: "chat nests the definition of a tool under its type",
 };
 
 /** The tools of a list, and the repairs that reading them took. */

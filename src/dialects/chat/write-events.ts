@@ -54,7 +54,7 @@ class ChatWriter implements EventWriter<ClientName> {
   readonly #choices = new Map<number, Choice>();
   /** Vendor fields that go out with the next chunk of a choice. */
   readonly #pendingExtra = new Map<number, Fields>();
-  #besideAll: Fields | undefined;
+  #answerExtra: Fields | undefined;
   #start: TurnStart = { type: "turn-start" };
   #head: Fields | undefined;
   #usage: Usage | undefined;
@@ -71,39 +71,39 @@ class ChatWriter implements EventWriter<ClientName> {
     switch (event.type) {
       case "turn-start":
         this.#start = event;
-        if (event.dialect === "chat") this.#besideAll = event.extra;
+        if (event.dialect === "chat") this.#answerExtra = event.extra;
         return;
       case "text-delta":
-        return this.#sayText(event, emit);
+        return this.#writeText(event, emit);
       case "call-delta": {
         const form = this.#choices.get(event.choice)?.calls.get(event.call);
-        if (form !== undefined) this.#sayPieces(form, event, emit);
+        if (form !== undefined) this.#writePieces(form, event, emit);
         return;
       }
       case "reasoning-delta":
-        return this.#sayReasoning(event, emit);
+        return this.#writeReasoning(event, emit);
       case "call-start":
-        return this.#sayCall(event, emit);
+        return this.#writeCall(event, emit);
       case "refusal-delta":
         this.#choice(event.choice, emit);
         return this.#writeDelta(emit, event.choice, { refusal: event.text });
       case "text-note":
-        return this.#sayNote(event, emit);
+        return this.#writeNote(event, emit);
       case "reasoning-end":
         return this.#endReasoning(event, emit);
       case "vendor-extra":
-        return this.#sayAside(event, emit);
+        return this.#writeVendorExtra(event, emit);
       case "item-end":
-        return this.#sayItem(event, emit);
+        return this.#writeItem(event, emit);
       case "usage":
         this.#usage = event.usage;
         return;
       case "turn-end":
-        return this.#sayEnd(event, emit);
+        return this.#writeEnd(event, emit);
       case "turn-fail":
         this.#failed = true;
         emit(sseFrame(JSON.stringify(faultBody(event.fault))));
-        this.#sayClosingComment(emit);
+        this.#writeClosingComment(emit);
         return emit(sseDone);
       // Their content is written, or chat has no form for it.
       case "text-start":
@@ -122,7 +122,7 @@ class ChatWriter implements EventWriter<ClientName> {
 
   end(emit: Emit<string>): void {
     if (this.#failed) return;
-    this.#sayClosingComment(emit);
+    this.#writeClosingComment(emit);
     if (this.#turn.usageWanted && this.#usage !== undefined) {
       const usage = writeUsage(this.#usage);
       emit(sseFrame(JSON.stringify({ ...this.#headFields(), choices: [], usage })));
@@ -130,25 +130,25 @@ class ChatWriter implements EventWriter<ClientName> {
     emit(sseDone);
   }
 
-  #sayClosingComment(emit: Emit<string>): void {
+  #writeClosingComment(emit: Emit<string>): void {
     const words = this.#context.closingComment?.() ?? "";
     if (words !== "") emit(words);
   }
 
-  #sayText(event: TextDelta, emit: Emit<string>): void {
+  #writeText(event: TextDelta, emit: Emit<string>): void {
     const { choice, text, logprobs } = event;
     const { text: form } = this.#choice(choice, emit);
-    if (logprobs === undefined) return this.#sayPieces(form, event, emit);
+    if (logprobs === undefined) return this.#writePieces(form, event, emit);
     const more = { logprobs: { content: logprobs, refusal: null } };
     this.#writeDelta(emit, choice, { content: text }, more);
   }
 
-  #sayReasoning(event: ReasoningDelta, emit: Emit<string>): void {
+  #writeReasoning(event: ReasoningDelta, emit: Emit<string>): void {
     const choice = this.#choice(event.choice, emit);
     const paragraph = `${event.of}${event.part}`;
     const isNext = choice.paragraph !== undefined && choice.paragraph !== paragraph;
     choice.paragraph = paragraph;
-    this.#sayPieces(choice.reasoning, isNext ? asNextParagraph(event) : event, emit);
+    this.#writePieces(choice.reasoning, isNext ? asNextParagraph(event) : event, emit);
   }
 
   #endReasoning(event: ReasoningEnd, emit: Emit<string>): void {
@@ -161,7 +161,7 @@ class ChatWriter implements EventWriter<ClientName> {
       this.#lose("sealed reasoning", event.choice);
   }
 
-  #sayAside({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
+  #writeVendorExtra({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
     const fields = ownChatExtra(extra);
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
@@ -169,28 +169,28 @@ class ChatWriter implements EventWriter<ClientName> {
     if (Object.keys(fields).length > 0) this.#writeDelta(emit, index, fields);
   }
 
-  #sayNote(event: TextNote, emit: Emit<string>): void {
+  #writeNote(event: TextNote, emit: Emit<string>): void {
     this.#choice(event.choice, emit);
     const annotation = writeChatAnnotation(event.annotation);
     if (annotation !== undefined)
       this.#writeDelta(emit, event.choice, { annotations: [annotation] });
   }
 
-  #sayItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
+  #writeItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
     const image = writeHosted(raw, choice, this.#context);
     if (image === undefined) return;
     this.#choice(choice, emit);
     this.#writeDelta(emit, choice, { images: [image] });
   }
 
-  #sayCall(event: CallStart<ClientName>, emit: Emit<string>): void {
+  #writeCall(event: CallStart<ClientName>, emit: Emit<string>): void {
     const { calls } = this.#choice(event.choice, emit, null);
     const form = callForm(calls.size, event, this.#legacy);
     this.#writeDelta(emit, event.choice, form.open);
     calls.set(event.call, { choice: event.choice, delta: form.more });
   }
 
-  #sayEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
+  #writeEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
     const { calls } = this.#choice(choice, emit);
     losePause({ choice, stop }, this.#lose);
     const finish = writeFinish(stop, this.#legacy && calls.size > 0);
@@ -216,18 +216,18 @@ class ChatWriter implements EventWriter<ClientName> {
   #writeDelta(emit: Emit<string>, index: number, delta: Fields, more?: Fields): void {
     const extra = this.#pendingExtra.get(index);
     this.#pendingExtra.delete(index);
-    const answer = this.#besideAll;
-    this.#besideAll = undefined;
+    const answer = this.#answerExtra;
+    this.#answerExtra = undefined;
     if (emit !== discard) emit(this.#chunk(index, delta, { ...extra, ...more }, answer));
   }
 
   /** It goes with the next chunk that is not only a piece of text. */
   #putBeside(of: "choice" | "answer", index: number, fields: Fields): void {
-    if (of === "answer") this.#besideAll = { ...this.#besideAll, ...fields };
+    if (of === "answer") this.#answerExtra = { ...this.#answerExtra, ...fields };
     else this.#pendingExtra.set(index, { ...this.#pendingExtra.get(index), ...fields });
   }
 
-  #sayPieces(form: DeltaForm, pieces: Pieces, emit: Emit<string>): void {
+  #writePieces(form: DeltaForm, pieces: Pieces, emit: Emit<string>): void {
     if (emit === discard) return;
     form.around ??= this.#chunk(form.choice, form.delta).split(`"${HOLE}"`);
     const [head = "", tail = ""] = form.around;

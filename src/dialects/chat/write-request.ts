@@ -95,7 +95,7 @@ function readableText({ content, summary, details }: Reasoning): string {
   return texts.join("\n\n") || detailsText(details ?? []);
 }
 
-/** Empty reasoning counts where it was sent as such: some upstreams want the field. */
+/** Keeps empty reasoning that the client sent in the field, because some upstreams require the field. */
 const hasText = (item: Reasoning): boolean => item.content.length > 0 || readableText(item) !== "";
 
 /** True if an upstream that takes reasoning in this form also takes its signatures. */
@@ -128,7 +128,7 @@ function writeReasoning(items: readonly Reasoning[], form: Form): Fields {
   };
 }
 
-/** All that an assistant says and calls before another role speaks: chat wants it in one message. */
+/** The reasoning, text and calls of an assistant before the next other role: chat has one message for them. */
 type AssistantMessage = {
   reasoning: Reasoning[];
   /** Reasoning after the text: of this message if calls follow, else of the next. */
@@ -263,13 +263,18 @@ class ConversationWriter {
     if (message.calls.length > 0 && item.parts.length > 0)
       this.#note(
         "repaired",
-        "it stands between calls and their results; in chat it comes with the calls",
+        "chat allows no message between calls and their results; the message is sent with the calls",
       );
     for (const part of item.parts) {
       const isWord = part.type === "text" || part.type === "refusal";
       if (isWord || (part.type === "opaque" && part.dialect === "chat"))
         append(message.parts, this.#writeParts([part], ".content"));
-      else this.#note("dropped", "in chat an assistant says words only", ".content");
+      else
+        this.#note(
+          "dropped",
+          "in chat, a message of an assistant can only contain text",
+          ".content",
+        );
     }
     message.name ??= item.name;
     message.extra = { ...message.extra, ...this.#ownFields(item.extra) };
@@ -308,7 +313,7 @@ class ConversationWriter {
   #writeParts(parts: readonly Part[], field: string): Fields[] {
     return parts.map((part) => {
       if (part.type === "text" && (part.annotations?.length ?? 0) > 0)
-        this.#note("dropped", "chat takes no annotations back", field);
+        this.#note("dropped", "a chat request has no field for annotations", field);
       if (part.type === "text" && part.extra === undefined)
         return { type: "text", text: part.text };
       if (part.type !== "refusal" && part.type !== "opaque")

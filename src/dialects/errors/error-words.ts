@@ -39,7 +39,7 @@ const DEEPEST = 5;
 const LONGEST_WORDS = 2_000;
 const LONGEST_CODE = 200;
 
-/** The words of an error of any shape; undefined if it has none. */
+/** Reads message, code and type of an error in any shape; undefined if it has none of them. */
 export function errorWords(value: unknown, depth = 0): ErrorWords | undefined {
   if (typeof value === "string") return ofText(value, depth);
   if (depth > DEEPEST || typeof value !== "object" || value === null) return undefined;

@@ -157,10 +157,10 @@ const UNNAMED = "upstream.said_error";
 /** The fault of an error with these words. */
 export function errorFault(error: ErrorWords): Fault {
   const { message, code: own, type, param, status } = error;
-  const told =
+  const cause =
     status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfError(status, error);
-  const tooLong = isTooLong(message) && (told === "upstream.refused" || told === UNNAMED);
-  const code = tooLong ? "upstream.refused" : told;
+  const tooLong = isTooLong(message) && (cause === "upstream.refused" || cause === UNNAMED);
+  const code = tooLong ? "upstream.refused" : cause;
   return new Fault(code, upstreamFaultText("The upstream", faultWords[code], message), {
     param,
     upstreamCode: tooLong ? CONTEXT_LENGTH : (own ?? type),

@@ -117,7 +117,7 @@ function formFor(
     thinking ?? (effort === undefined ? undefined : effort === "none" ? "disabled" : "adaptive");
   if (wanted === undefined || forms.includes(wanted)) return wanted;
   if (wanted === "disabled") {
-    change("thinking", "the model always thinks; it is told to do so as little as it can");
+    change("thinking", "the model always thinks; the request asks for the least thinking");
     return undefined;
   }
   const other =
@@ -169,7 +169,7 @@ function withDisplay(
     : thinking;
 }
 
-/** `standard_only` is what others call `default`: no better service than is paid for. */
+/** `standard_only` has the meaning of `default` in other APIs: no priority service. */
 export const readTier = (tier: string | undefined): Pick<Params, "serviceTier"> =>
   tier === undefined ? {} : { serviceTier: tier === "standard_only" ? "default" : tier };
 

@@ -43,7 +43,10 @@ function askedIn(body: Fields): AskedThread | undefined {
   if (asked.type === "create") return { type: "create" };
   for (const key of headKeys)
     if (body[key] != null)
-      throw invalid(key, "is that of the thread; leave it out, or create another thread");
+      throw invalid(
+        key,
+        "is set when the thread is created; leave it out, or create another thread",
+      );
   return { type: "continue", previous: asked.previous_message_id };
 }
 

@@ -122,7 +122,7 @@ class MessagesWriter implements EventWriter<ClientName> {
       case "turn-end": {
         this.#closeText();
         if (this.#blocks.length > 1 && this.#blocks[0]?.state === "cut")
-          this.#lose("what was said behind a call that was cut off", 0);
+          this.#lose("text and calls after a truncated call", 0);
         const delta = writeStop(this.#stopOf(event.stop), event.extra);
         return this.#frame({ type: "message_delta", delta, usage: writeUsage(this.#usage) });
       }

@@ -236,7 +236,7 @@ class MessageList {
       return;
     }
     if (last === undefined && role === "assistant") {
-      this.#note("repaired", "a conversation begins with the user's words");
+      this.#note("repaired", "a conversation must begin with a user message");
       this.#open("user", [{ type: "text", text: CONTINUE }]);
     }
     this.#open(role, [...blocks], extra);
@@ -282,7 +282,10 @@ class MessageList {
       this.#messages.push(first);
       return;
     }
-    this.#note("reshaped", "a system message is put among the user's words, marked as a reminder");
+    this.#note(
+      "reshaped",
+      "the system message becomes part of a user message, marked as a reminder",
+    );
     for (const { content } of waiting)
       for (const block of content)
         this.add("user", [typeof block.text === "string" ? reminder(block, block.text) : block]);

@@ -161,7 +161,7 @@ function fitSampling(body: Body, turn: Turn<UpstreamName>, profile: Profile): De
     if (!isIdle) decisions.push({ path: paramPath(name, turn.traits), action: "dropped", reason });
   };
   if (isThinking) {
-    const reason = "a model that thinks samples as it likes";
+    const reason = "a model that thinks takes no sampling parameters";
     drop("temperature", "temperature", reason);
     drop("top_k", "topK", reason);
     if ((numberOf(body.top_p) ?? 1) < 0.95) drop("top_p", "topP", reason);
@@ -170,7 +170,7 @@ function fitSampling(body: Body, turn: Turn<UpstreamName>, profile: Profile): De
     drop("top_p", "topP", "the model takes one of temperature and top_p");
   if ((numberOf(body.temperature) ?? 0) > 1) {
     body.temperature = 1;
-    const reason = "temperatures end at 1 here";
+    const reason = "the highest temperature of the messages dialect is 1";
     decisions.push({ path: paramPath("temperature", turn.traits), action: "changed", reason });
   }
   const stops = listOf(body.stop_sequences);
@@ -192,7 +192,7 @@ function askForFormat(body: Body, { format, traits }: Turn<UpstreamName>): Decis
   return [];
 }
 
-/** While a model thinks it cannot be made to call. */
+/** A model that thinks cannot be forced to call a tool. */
 function choose(
   body: Body,
   { toolChoice: choice }: Turn<UpstreamName>,
@@ -204,6 +204,6 @@ function choose(
   const written = writeChoice(isForced && isThinking ? { type: "auto" } : choice, parallel);
   if (written !== undefined) body.tool_choice = written;
   if (!isForced || !isThinking) return [];
-  const reason = "a model that thinks cannot be made to call a tool";
+  const reason = "a model that thinks cannot be forced to call a tool";
   return [{ path: "tool_choice", action: "changed", reason }];
 }

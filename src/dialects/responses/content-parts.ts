@@ -45,7 +45,7 @@ const isTyped = (part: unknown): part is Fields & { readonly type: string } =>
   isFields(part) && typeof part.type === "string";
 
 /** Why content in the form of chat is not forwarded as it came. */
-export const OTHER_PARTS = "the Responses API has other words for its parts";
+export const OTHER_PARTS = "the Responses API has other names for these content parts";
 
 function readPart(raw: Fields, path: string, repair: () => void): Part {
   switch (raw.type) {
@@ -102,7 +102,7 @@ function readFile(read: z.infer<typeof file>, raw: Fields): Part {
   };
 }
 
-/** Writes content for a request; what has no place there is reported. */
+/** Writes content for a request, and reports parts and fields that the API has no form for. */
 export function writeContent(parts: readonly Part[], role: Role, report: OnReason): Fields[] {
   return parts.map((part) => writePart(part, role, report)).filter((part) => part !== undefined);
 }
@@ -157,9 +157,8 @@ function writePart(part: Part, role: Role, report: OnReason): Fields | undefined
 }
 
 /**
- * Past text for an upstream, without what the API would refuse: the citation that
- * an annotation was made of, and, where the client speaks another dialect,
- * annotations of types that the API does not have.
+ * Removes fields that the API refuses from past text: the citation in an annotation that was made
+ * of one, and, for clients of other dialects, annotations of types that the API does not have.
  */
 export function withKnownAnnotations(
   parts: readonly Part[],
@@ -219,7 +218,7 @@ export function writeResponsesAnnotation(annotation: unknown): Fields | undefine
   };
 }
 
-/** Whether an annotation can be shown as it is. */
+/** True if the annotation can be shown unchanged. */
 export function isOwnAnnotation(annotation: unknown): boolean {
   const fields = fieldsOf(annotation);
   const shown = writeResponsesAnnotation(annotation);

@@ -299,8 +299,8 @@ function joinTexts(parts: Result["parts"], report: OnReason): string {
 
 /**
  * Writes an item of an answer as JSON text, with every field that the strictest readers
- * want; undefined if it cannot be shown. A call that was cut off is not shown if what there
- * is of it could be run: clients run the calls they are given, whatever the status says.
+ * require; undefined if it cannot be shown. A truncated call is not shown if its input could be
+ * run, because clients run every call that they receive, whatever its status.
  */
 export function outputItemText<Name extends AnyName>(
   item: Item<Name>,
@@ -335,10 +335,10 @@ export function messageText(
   id: string,
   parts: string,
 ): string {
-  const said = phase === undefined ? "" : `,"phase":${JSON.stringify(phase)}`;
+  const phaseField = phase === undefined ? "" : `,"phase":${JSON.stringify(phase)}`;
   const own = ownResponsesExtra(extra, silently);
   const more = extra === undefined ? "" : JSON.stringify(own).slice(1, -1);
-  return `{"id":${JSON.stringify(id)},"type":"message","status":"${status}","role":"assistant","content":[${parts}]${said}${more === "" ? "" : `,${more}`}}`;
+  return `{"id":${JSON.stringify(id)},"type":"message","status":"${status}","role":"assistant","content":[${parts}]${phaseField}${more === "" ? "" : `,${more}`}}`;
 }
 
 type OutputCall<Name extends AnyName> = Omit<Call<Name>, "type">;

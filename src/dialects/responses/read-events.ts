@@ -49,7 +49,7 @@ const known = new Set([
   "tool_choice",
 ]);
 
-/** Reads what a Responses upstream answers. */
+/** Reads one answer of a Responses upstream. */
 class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
@@ -77,7 +77,7 @@ class ResponsesReader implements EventReader {
     this.#output.forwardable = true;
     this.#runs.begin();
     const raw = fieldsIn(data);
-    // A frame cut short by the end of the connection: the missing terminal shows that.
+    // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
     if (this.#error !== undefined && type !== "response.failed") return this.end(emit);
@@ -166,7 +166,7 @@ class ResponsesReader implements EventReader {
     return this.#over;
   }
 
-  /** Reads an event; gives whether it was the last. */
+  /** Reads an event; returns "terminal" if it ends the answer. */
   #read(type: string | undefined, raw: Fields): Frame["ends"] {
     switch (type) {
       case "response.created":
@@ -336,7 +336,7 @@ const isItemEvent = (type: string): boolean =>
     type,
   );
 
-/** Whether a frame that cannot be parsed is one that opens an answer. */
+/** True if a frame that cannot be parsed opens an answer. */
 function isLifecycle(data: string, name: string | undefined): boolean {
   const type = name ?? /^\s*\{\s*"type"\s*:\s*"([^"]*)"/.exec(data)?.[1];
   return type !== undefined && /^response\.(created|queued|in_progress)$/.test(type);

@@ -94,8 +94,8 @@ const isElsewhere = (params: Params): boolean =>
   params.prompt !== undefined;
 
 /**
- * Whether logprobs are wanted is set in `include`, how many alternatives in
- * `top_logprobs`; elsewhere it is one parameter.
+ * Joins the two parameters of logprobs: `include` asks for them, and `top_logprobs` sets the number
+ * of alternatives. Other dialects have one parameter.
  */
 function withLogprobs({ include, logprobs, ...params }: Params): Params {
   const others = include?.filter((entry) => entry !== LOGPROBS);

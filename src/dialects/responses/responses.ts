@@ -24,7 +24,7 @@ const socket: SocketForm = {
   readMessage(message) {
     const { type, generate, background, stream_id } = message;
     if (type !== "response.create")
-      throw invalid("type", "must be `response.create`; nothing else is taken on this connection");
+      throw invalid("type", "must be `response.create`; this connection takes no other messages");
     if (generate !== undefined && generate !== null && typeof generate !== "boolean")
       throw invalid("generate", "must be a boolean");
     if (background !== undefined && background !== null && background !== false)

@@ -95,7 +95,7 @@ function writeRef<Name extends AnyName>({ kind, name, namespace }: ToolRef<Name>
 export const toolForm: ToolForm = {
   dialect: "responses",
   nested: false,
-  otherForm: "the Responses API does not nest what a tool is",
+  otherForm: "the Responses API does not nest the definition of a tool",
 };
 
 /** The tools of a list, and the repairs that reading took. */

@@ -127,7 +127,7 @@ class ResponsesWriter implements EventWriter<ClientName> {
     this.#out = emit;
     switch (event.type) {
       case "text-delta":
-        return this.#sayText(event);
+        return this.#writeText(event);
       case "call-delta": {
         const call = this.#calls.get(event.call);
         if (call === undefined) return;
@@ -264,7 +264,7 @@ class ResponsesWriter implements EventWriter<ClientName> {
     this.#message = { place, phase, parts: [], part: undefined, isFresh: true };
   }
 
-  #sayText(event: Event<"text-delta">): void {
+  #writeText(event: Event<"text-delta">): void {
     const message = this.#message;
     if (message === undefined) return;
     const part = this.#partOf(message, "output_text");

@@ -73,13 +73,13 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       report(`the ${profile.name} profile takes no past reasoning`);
       continue;
     }
-    const tellError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
-    const told = item.type === "result" ? withErrorText(item, tellError) : item;
+    const reportError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
+    const shown = item.type === "result" ? withErrorText(item, reportError) : item;
     const isOwn = turn.dialect === "responses";
     const fields = writeItem(
-      told.type === "message"
-        ? { ...told, parts: withKnownAnnotations(told.parts, isOwn, report) }
-        : told,
+      shown.type === "message"
+        ? { ...shown, parts: withKnownAnnotations(shown.parts, isOwn, report) }
+        : shown,
       report,
     );
     if (fields !== undefined) written.push(fields);
@@ -87,7 +87,7 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
   return { ...(instructions !== undefined && { instructions }), input: written };
 }
 
-/** Reasoning of which another dialect says that there was none. */
+/** True for reasoning without text or details, which clients of other dialects send. */
 const isNothing = ({ summary, content, details }: Reasoning): boolean =>
   details === undefined && [...summary, ...content].join("").trim() === "";
 

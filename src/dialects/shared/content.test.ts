@@ -55,7 +55,7 @@ describe("a result that is an error", () => {
   const decision = {
     path: "input[1]",
     action: "reshaped",
-    reason: "a result that is an error is told so in its text",
+    reason: "the text of the result states that it is an error",
   };
 
   it("reaches a chat upstream as a text that says so", () => {

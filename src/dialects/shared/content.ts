@@ -1,7 +1,7 @@
 import type { DialectName, Extra, Part, Result } from "../../turn/turn.ts";
 
 /** The decision for a result of an error in a dialect that does not mark errors. */
-export const ERROR_IN_TEXT = "a result that is an error is told so in its text";
+export const ERROR_IN_TEXT = "the text of the result states that it is an error";
 
 /** Matches a text that reports an error by itself. */
 const SAYS_ERROR = /^\W*(?:error|exception|fail|traceback)/i;

@@ -60,7 +60,7 @@ describe("an effort", () => {
         {
           path: "reasoning.effort",
           action: "changed",
-          reason: "how much it thinks is left to the upstream",
+          reason: "the upstream decides how much the model thinks",
         },
       ],
     });

@@ -46,7 +46,7 @@ const MOST_PAUSES = 63;
 
 /**
  * Most frames of a stream have the same text but for a delta. A stencil is such a frame with holes:
- * a frame that fits it says the same with another delta, so that a loop over the text of a network
+ * a frame that fits it has the same meaning with another delta, so that a loop over the text of a network
  * read replaces parsing.
  */
 export class FrameRuns {
@@ -75,7 +75,7 @@ export class FrameRuns {
       : event;
   }
 
-  /** The delta of the frame, if the frame says nothing else. */
+  /** The delta of the frame, if the frame emitted no other event. */
   onlyDelta(): Delta | undefined {
     const event = this.#events === 1 ? this.#last : undefined;
     return event !== undefined && isDelta(event) && !("logprobs" in event) ? event : undefined;
@@ -166,9 +166,9 @@ export const literalsOf = ({ text, literals }: Pieces): readonly string[] =>
   literals?.of === text ? literals.pieces : [JSON.stringify(text).slice(1, -1)];
 
 /** A piece of reasoning that begins another paragraph, for dialects with one text of reasoning. */
-export function asNextParagraph(said: Pieces): Pieces {
-  const text = `\n\n${said.text}`;
-  const [first = "", ...others] = literalsOf(said);
+export function asNextParagraph(piece: Pieces): Pieces {
+  const text = `\n\n${piece.text}`;
+  const [first = "", ...others] = literalsOf(piece);
   return { text, literals: { of: text, pieces: [`\\n\\n${first}`, ...others] } };
 }
 

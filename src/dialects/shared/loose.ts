@@ -15,7 +15,7 @@ export function fieldsIn(text: string, parse = jsonOf): Fields | undefined {
   return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
 }
 
-/** Whether such a text is a list: what it holds may not be forwarded so. */
+/** True if the JSON text is a list. Such a frame is not forwarded unchanged. */
 export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s*\[/.test(text);
 
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
@@ -61,7 +61,7 @@ export const meaningsOf = <Meaning extends string>(
     ),
   );
 
-/** Text that says something: `""` is how many upstreams write "none". */
+/** The text, unless it is empty: many upstreams write `""` for an absent value. */
 export const filledText = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 

@@ -6,15 +6,15 @@ import type { StopReason } from "../../turn/event.ts";
 /** Receives the name of a part that the client's dialect has no form for. */
 export type OnLoss = (what: string, choice: number) => void;
 
-/** Reports an answer that was only paused, and ends as one that was cut short. */
+/** Reports an answer that its upstream paused: the client receives the end of a truncated answer. */
 export function losePause(
   { choice, stop }: { readonly choice: number; readonly stop: StopReason },
   lose: OnLoss,
 ): void {
-  if (stop === "pause") lose("a pause, so it ends as one that was cut short", choice);
+  if (stop === "pause") lose("a pause; the answer ends as if it reached its length limit", choice);
 }
 
-/** Reports each such thing once in a turn, in however many pieces it comes. */
+/** Reports each kind of lost part once in a turn. */
 export function lossReporter(dialect: string, report: OnDecision | undefined): OnLoss {
   const reported = new Set<string>();
   return (what, choice) => {

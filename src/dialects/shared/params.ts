@@ -264,7 +264,7 @@ export function writeParams<Name extends AnyName>(
       if (target !== undefined && word !== undefined) put(written, target, word);
       const reason =
         word === undefined
-          ? "how much it thinks is left to the upstream"
+          ? "the upstream decides how much the model thinks"
           : `the ${profile.name} profile has nothing nearer than \`${word}\``;
       if (changed === true)
         decisions.push({ path: askedPath(name, turn), action: "changed", reason });
@@ -290,7 +290,7 @@ function dropped(path: string, rule: ParamRule, value: unknown, profile: Profile
   if (isIdle(rule, lost)) return [];
   if (rule.nearest !== undefined)
     return rule.approximate === true
-      ? [{ path, action: "changed", reason: `it is told as the nearest ${rule.nearest}` }]
+      ? [{ path, action: "changed", reason: `it is sent as the nearest ${rule.nearest}` }]
       : [];
   if (rule.vital !== undefined)
     throw new Fault(

@@ -1,4 +1,4 @@
-/** Limits what a request body is made of: work on a request takes time for each of its pieces, however short it is. */
+/** Limits the numbers of fields, items, tools and values in a request body: even short ones cost time each. */
 
 import { Fault } from "../../turn/fault.ts";
 import { closingQuote, skipBlanks, type Span } from "../../json/scan.ts";
@@ -9,7 +9,7 @@ import type { Fields } from "../../turn/turn.ts";
 const countLimits = {
   /** Commas and opening brackets outside of strings. */
   values: { most: 1_000_000, what: "JSON values" },
-  /** The same in one field of the body or, where that is a list, in one entry of it. */
+  /** The same in one field of the body, or in one entry if the field is a list. */
   values_each: { most: 50_000, what: "JSON values in one place" },
   /** The same in the lists of tools. */
   schemas: { most: 300_000, what: "JSON values" },
@@ -28,7 +28,7 @@ export const defaultCounts = Object.fromEntries(
   Object.entries(countLimits).map(([name, { most }]) => [name, most]),
 ) as CountLimits;
 
-/** Throws a Fault where there are more of something than a request may have. */
+/** Throws a Fault if a count exceeds its limit. */
 export function checkCount(
   counted: Counted,
   count: number,
@@ -46,7 +46,7 @@ export function checkCount(
   );
 }
 
-/** The lists of a body, by what their entries are. */
+/** The kinds of entries in the lists of a body. */
 const lists: ReadonlyMap<string, Counted> = new Map([
   ["tools", "tools"],
   ["functions", "tools"],
@@ -71,7 +71,7 @@ export function checkPieces(body: Fields, length: number, limits: CountLimits): 
   }
 }
 
-/** Checks a list of items in a text of that length; gives how many tools they bring. */
+/** Checks a list of items in a text of that length, and returns the number of tools in them. */
 export function checkItems(
   items: readonly unknown[],
   limits: CountLimits,

@@ -143,7 +143,7 @@ export function readModel(model: unknown): string {
   if (model === undefined || model === null || model === "")
     throw new Fault(
       "request.missing_model",
-      "No `model` is named; `GET /v1/models` lists those there are.",
+      "`model` is missing; `GET /v1/models` lists the available models.",
       { param: "model" },
     );
   if (typeof model !== "string") throw invalid("model", "must be a string: the name of a model");
