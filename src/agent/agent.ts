@@ -18,13 +18,7 @@ import {
   type Visibility,
   type VisibilitySet,
 } from "./session.ts";
-import {
-  invalidAgent,
-  issuesText,
-  jsonSchemaOf,
-  type OutputOf,
-  type StandardSchema,
-} from "./tool.ts";
+import { mistake, issuesText, jsonSchemaOf, type OutputOf, type StandardSchema } from "./tool.ts";
 
 /** A prompt with tools, ready to run. */
 export type Agent<Params = Fields, Output = string> = {
@@ -74,7 +68,7 @@ export async function checkParams(
   if (params === undefined) return given;
   const checked = await params["~standard"].validate(given);
   if (checked.issues === undefined) return checked.value as Fields;
-  throw invalidAgent(
+  throw mistake(
     `The parameters of agent \`${name}\` are not as it asks: ${issuesText(checked.issues)}.`,
   );
 }
@@ -167,7 +161,7 @@ function checkPath({ catalog, name }: AnyAgent, path: string): void {
   const [meant] = pathsLike(path, catalog.nodes);
   const paths = catalog.nodes.map((node) => `\`${node.path}\``).join(", ");
   const hint = meant === undefined ? ` Its sections are ${paths}.` : ` Did you mean \`${meant}\`?`;
-  throw invalidAgent(
+  throw mistake(
     `The agent \`${name}\` has no section \`${path.slice(0, 200)}\`, whose visibility was to be set.${hint}`,
   );
 }

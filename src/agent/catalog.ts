@@ -2,7 +2,7 @@ import { nearest } from "../diagnostics/nearest.ts";
 import { append } from "../turn/append.ts";
 import { bindText, placeholdersIn, type Scope, type Section } from "./section.ts";
 import type { Overrides } from "./session.ts";
-import { invalidAgent, type Tool } from "./tool.ts";
+import { mistake, type Tool } from "./tool.ts";
 
 /** A section and its place in the prompt. */
 export type Node = {
@@ -43,7 +43,7 @@ export function catalogOf(sections: readonly Section<never>[], rules: CatalogRul
 
   function place(section: Section, index: number, parent?: Node): Node {
     const path = parent === undefined ? section.key : `${parent.path}.${section.key}`;
-    if (byPath.has(path)) throw invalidAgent(`Two sections have the path \`${path}\`; rename one.`);
+    if (byPath.has(path)) throw mistake(`Two sections have the path \`${path}\`; rename one.`);
     checkTexts(section, path, rules.params);
     const children: Node[] = [];
     const lineage: Node[] = [...(parent?.lineage ?? [])];
@@ -60,12 +60,12 @@ export function catalogOf(sections: readonly Section<never>[], rules: CatalogRul
 
   function own(tool: Tool, node: Node): void {
     if (rules.reserved?.includes(tool.name) === true)
-      throw invalidAgent(
+      throw mistake(
         `The tool name \`${tool.name}\` in section \`${node.path}\` is reserved; rename the tool.`,
       );
     const other = owners.get(tool.name);
     if (other !== undefined)
-      throw invalidAgent(
+      throw mistake(
         `The tool \`${tool.name}\` is in both \`${other.path}\` and \`${node.path}\`; rename one, or move it to a section above both.`,
       );
     owners.set(tool.name, node);
@@ -83,7 +83,7 @@ function checkTexts(section: Section, path: string, params: CatalogRules["params
   for (const field of ["body", "summary"] as const)
     for (const name of placeholdersIn(section[field]))
       if (!params.includes(name))
-        throw invalidAgent(
+        throw mistake(
           `The ${field} of section \`${path}\` names the parameter \`${name}\`, which is not among the agent's \`params\`${params.length === 0 ? "" : ` (${params.join(", ")})`}.`,
         );
 }

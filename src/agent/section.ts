@@ -1,6 +1,6 @@
 import type { Fields } from "../turn/turn.ts";
 import type { SessionView } from "./session.ts";
-import { invalidAgent, type Tool } from "./tool.ts";
+import { mistake, type Tool } from "./tool.ts";
 
 /** Input of the texts and conditions of sections. */
 export type Scope<Params = Fields> = { readonly params: Params; readonly session: SessionView };
@@ -35,11 +35,11 @@ export function section<Params = Fields>(
   rest: Omit<Section<Params>, "key">,
 ): Section<Params> {
   if (!KEY.test(key))
-    throw invalidAgent(
+    throw mistake(
       `The section key ${JSON.stringify(key)} must begin with a small letter or digit and go on with those, \`_\` or \`-\`, 64 at most.`,
     );
   if (rest.open !== undefined && rest.open !== true && rest.summary === undefined)
-    throw invalidAgent(
+    throw mistake(
       `The section \`${key}\` can be closed and has no summary to show then. Give it a \`summary\`, or leave \`open\` out.`,
     );
   return { key, ...rest };
@@ -57,7 +57,7 @@ export function bindText(text: Text, scope: Scope): string {
   return text.trim().replaceAll(PLACEHOLDER, (_, name: string) => {
     const value = scope.params[name];
     if (value === undefined)
-      throw invalidAgent(`The prompt needs the parameter \`${name}\`, and none was given.`);
+      throw mistake(`The prompt needs the parameter \`${name}\`, and none was given.`);
     return typeof value === "string" ? value : JSON.stringify(value);
   });
 }

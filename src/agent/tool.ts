@@ -29,7 +29,7 @@ export type ToolContext = {
 };
 
 /** A mistake of the author or caller of an agent. */
-export const invalidAgent = (message: string, cause?: unknown): Fault =>
+export const mistake = (message: string, cause?: unknown): Fault =>
   new Fault("agent.invalid", message, {}, cause);
 
 /** Names that most providers accept; the planner renames tools for stricter ones. */
@@ -56,7 +56,7 @@ const NO_ARGUMENTS: Fields = { type: "object", properties: {}, additionalPropert
 export function tool<Schema extends StandardSchema>(given: ToolDefinition<Schema>): Tool {
   const { name, description, params, run, strict, timeoutMs } = given;
   if (!NAME.test(name))
-    throw invalidAgent(
+    throw mistake(
       `The tool name ${JSON.stringify(name)} must be 1 to 64 letters, digits, \`_\` or \`-\`.`,
     );
   const own = params && (() => jsonSchemaOf(params, "input", `The tool \`${name}\``));
@@ -114,7 +114,7 @@ type Side = "input" | "output";
 export function jsonSchemaOf(schema: StandardSchema, side: Side, what: string): Fields {
   const { jsonSchema, vendor } = schema["~standard"];
   const inconvertible = (why: string, cause?: unknown): Fault =>
-    invalidAgent(
+    mistake(
       `${what} has no JSON Schema: ${why}. Give one in \`schema\`, or use a library that converts (zod 4, arktype 2.2, valibot with \`toStandardJsonSchema\`).`,
       cause,
     );

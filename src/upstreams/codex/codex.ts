@@ -9,12 +9,7 @@ import type { OpenOptions, Upstream } from "../upstream.ts";
 import { BufferedSink } from "./buffered-sink.ts";
 import { bundledModels, childEnvironment, needsLogin, type Provider } from "./home.ts";
 import { findCommand } from "./command.ts";
-import {
-  type ThreadContinuation,
-  continuationOf,
-  ParkedThreads,
-  threadKey,
-} from "./continuation.ts";
+import { type Resumption, continuationOf, ParkedThreads, threadKey } from "./continuation.ts";
 import { type CodexContext, failureOf } from "./faults.ts";
 import { Pool, type TurnSlot, Worker } from "./worker.ts";
 import { type CodexRequest, writeCodexRequest } from "./request.ts";
@@ -132,7 +127,7 @@ function share(options: CodexOptions): Shared {
 }
 
 /** A parked thread and the request that continues it. */
-type Parked = { readonly thread: Thread; readonly continuation: ThreadContinuation };
+type Parked = { readonly thread: Thread; readonly continuation: Resumption };
 
 /** One turn. Its first attempt may continue a parked thread; any other starts a new one. */
 class CodexTurn extends Retries {

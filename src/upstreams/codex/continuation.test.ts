@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Fields } from "../../turn/turn.ts";
-import {
-  type ThreadContinuation,
-  continuationOf,
-  threadKey,
-  awaitsResults,
-} from "./continuation.ts";
+import { type Resumption, continuationOf, threadKey, awaitsResults } from "./continuation.ts";
 import type { CodexRequest } from "./request.ts";
 
 const request = (items: readonly Fields[], thread: Fields = { model: "m" }): CodexRequest => ({
@@ -80,7 +75,7 @@ describe("a request that goes on", () => {
   });
 
   it("brings images in high detail, which is the only one that can be said there", () => {
-    const further = (detail?: string): ThreadContinuation | undefined => {
+    const further = (detail?: string): Resumption | undefined => {
       const image = { type: "input_image", image_url: "data:image/png;base64,x", detail };
       return continuationOf("tenant", request([...goneOn, result("a", [image]), result("b")]));
     };

@@ -7,7 +7,7 @@ import type { ModelCall, ModelOutput } from "./answer-reader.ts";
 import type { CodexRequest } from "./request.ts";
 
 /** A request with the results that a parked thread waits for. */
-export type ThreadContinuation = {
+export type Resumption = {
   /** The key of the parked thread. */
   readonly key: string;
   /** The `contentItems` of each call, in the order of the calls: clients may have other ids. */
@@ -25,10 +25,7 @@ export const threadKey = (tenant: string, request: CodexRequest, output: ModelOu
  * then only messages of the user. Reasoning is not compared: the thread has its
  * own, and not every client returns it.
  */
-export function continuationOf(
-  tenant: string,
-  request: CodexRequest,
-): ThreadContinuation | undefined {
+export function continuationOf(tenant: string, request: CodexRequest): Resumption | undefined {
   const items = withoutReasoning(request.items);
   const end = items.findLastIndex((item) => item.type === "function_call_output") + 1;
   const more = items.slice(end).map(steerInput);

@@ -3,7 +3,7 @@ import { Fault, type FaultCode, type FaultDetail } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { upstreamFaultText, faultWords } from "../../dialects/errors/upstream-error.ts";
 import { isFields, jsonOf } from "../../json/json.ts";
-import { type Failing, readError, failureOfRefusal, shown, whoIs } from "../http/fault.ts";
+import { type Failing, readError, httpFailure, shown, whoIs } from "../http/fault.ts";
 import type { Failure } from "../retry.ts";
 import { OVERLOADED } from "./rpc.ts";
 import { OLDEST_VERSION } from "./home.ts";
@@ -78,8 +78,7 @@ function turnFault(error: Fields | undefined, codex: CodexContext): Fault {
   const known = status ?? statusIn(filledText(error.message) ?? "") ?? (isRefusal ? 400 : 0);
   if (known === 401 && codex.signIn !== undefined) return wrongSignIn(codex.signIn);
   if (known >= 400)
-    return failureOfRefusal(codex, { status: known, headers: {}, body: body ?? message, now: 0 })
-      .fault;
+    return httpFailure(codex, { status: known, headers: {}, body: body ?? message, now: 0 }).fault;
   return faultOfKind(isCut ? "responseStreamDisconnected" : kind, body ?? message, codex);
 }
 

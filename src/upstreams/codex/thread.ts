@@ -4,7 +4,7 @@ import type { Fields } from "../../turn/turn.ts";
 import type { AnswerTap } from "../tap.ts";
 import { AnswerReader, type ModelOutput, RAW_ITEM } from "./answer-reader.ts";
 import type { BufferedSink } from "./buffered-sink.ts";
-import { awaitsResults, type ThreadContinuation } from "./continuation.ts";
+import { awaitsResults, type Resumption } from "./continuation.ts";
 import { type CodexContext, CodexError, failureOf } from "./faults.ts";
 import type { TurnSlot } from "./worker.ts";
 import type { CodexRequest } from "./request.ts";
@@ -101,7 +101,7 @@ export class Thread implements Listener {
    * puts them after the results. False: it cannot continue, and nothing was emitted.
    */
   async proceed(
-    { results, more }: ThreadContinuation,
+    { results, more }: Resumption,
     request: CodexRequest,
     out: BufferedSink,
     leave: Leave,

@@ -6,7 +6,6 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { exampleOf } from "./example.ts";
 import {
-  commandSubjects,
   isCommand,
   isFreeText,
   isNumeric,
@@ -51,7 +50,7 @@ export function callsFor(
   const shell = commands.length === 0 ? undefined : shellIn(text, offered);
   const calls =
     shell !== undefined
-      ? commands.map((command) => callOf({ tool: shell, about: commandSubjects(command) }))
+      ? commands.map((command) => callOf({ tool: shell, about: aboutCommand(command) }))
       : // Words of a command name no tool; without a shell only a call that is forced is made.
         commands.length === 0 || must
         ? callsAbout(text, offered, must)
@@ -62,6 +61,12 @@ export function callsFor(
   );
   return [...unique.values()];
 }
+
+/** Numbers in a command are no values of other parameters. */
+const aboutCommand = (command: string): Subjects => ({
+  ...subjectsOf(`\`${command}\``),
+  numbers: [],
+});
 
 type AboutCall = { readonly tool: OfferedTool; readonly about: Subjects };
 

@@ -84,15 +84,6 @@ export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): 
   return { text, quoted, numbers, names, isList: isList && names.length > 1 };
 }
 
-/** A command as it was typed, for each text that its tool requires. */
-export const commandSubjects = (command: string): Subjects => ({
-  text: `\`${command}\``,
-  quoted: [command],
-  names: [command],
-  numbers: [],
-  isList: false,
-});
-
 function properNames(text: string, own: ReadonlySet<string>): Pick<Subjects, "names" | "isList"> {
   const names: string[] = [];
   let isList = true;

@@ -5,15 +5,7 @@ import type { Clock } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { ConnectionShares } from "./connection-shares.ts";
-import {
-  broken,
-  type Failing,
-  malformedAnswer,
-  noAnswer,
-  failureOfRefusal,
-  shown,
-  tooLong,
-} from "./fault.ts";
+import { broken, type Failing, badAnswer, noAnswer, httpFailure, shown, tooLong } from "./fault.ts";
 import { headerValue, type Failure, type Headers } from "../retry.ts";
 import type { OpenOptions } from "../upstream.ts";
 import type { ResponseController, ResponseHandler, Utf8Decoder } from "./transport.ts";
@@ -296,11 +288,11 @@ export class HttpAnswer implements ResponseHandler, Flow {
   #failRefused(): void {
     const { failing, clock } = this.#owner.connection;
     const answered = { status: this.#status, headers: this.#headers, body: this.#text };
-    this.#fail(failureOfRefusal(failing, { ...answered, now: clock.date() }));
+    this.#fail(httpFailure(failing, { ...answered, now: clock.date() }));
   }
 
   #failMalformed(problem: string): void {
-    this.#fail(malformedAnswer(this.#owner.connection.failing, problem));
+    this.#fail(badAnswer(this.#owner.connection.failing, problem));
     this.#controller?.abort(readEnough);
   }
 

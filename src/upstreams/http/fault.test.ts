@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { errorShapes } from "../../../test/support/error-shapes.ts";
 import { Fault } from "../../turn/fault.ts";
-import { broken, type Failing, readError, failureOfRefusal, shown } from "./fault.ts";
+import { broken, type Failing, readError, httpFailure, shown } from "./fault.ts";
 
 const failing: Failing = { name: "box", origin: "https://a.example", secrets: ["sk-123456"] };
 const coded = (code: string, name = "Error"): Error =>
@@ -9,7 +9,7 @@ const coded = (code: string, name = "Error"): Error =>
 
 describe("a refusal", () => {
   const of = (status: number, body: unknown, headers = {}) =>
-    failureOfRefusal(failing, { status, headers, body: JSON.stringify(body), now: 0 });
+    httpFailure(failing, { status, headers, body: JSON.stringify(body), now: 0 });
 
   it("keeps the upstream's code and field, and says its words with the remedy", () => {
     const { fault } = of(404, {

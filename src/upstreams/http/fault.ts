@@ -59,7 +59,7 @@ const elsewhere: FaultWords = {
 };
 
 /** The failure that a response without a status of success reports. */
-export function failureOfRefusal(failing: Failing, answered: Answered): Failure {
+export function httpFailure(failing: Failing, answered: Answered): Failure {
   const { status, headers } = answered;
   const isError = status >= 400;
   // The body of a redirect only repeats the `location`.
@@ -226,11 +226,7 @@ function causeOf(error: Error): string | undefined {
 }
 
 /** A success whose body is not an answer. */
-export const malformedAnswer = (
-  failing: Failing,
-  problem: string,
-  detail?: FaultDetail,
-): Failure => ({
+export const badAnswer = (failing: Failing, problem: string, detail?: FaultDetail): Failure => ({
   fault: upstreamFault("upstream.malformed", failing, problem, detail),
   again: false,
 });
@@ -242,7 +238,7 @@ export const tooLong = (longest: number): string =>
 export function noAnswer(failing: Failing, body: string): Failure {
   const message = readError(redact(failing, body)).message ?? "";
   const problem = `answered with a text that is neither a stream nor JSON: ${stopped(message)} Check its \`base_url\` and \`dialect\`.`;
-  const { fault } = malformedAnswer(failing, problem, { said: { message } });
+  const { fault } = badAnswer(failing, problem, { said: { message } });
   return { fault: shown(failing, fault), again: false };
 }
 

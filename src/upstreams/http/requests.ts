@@ -12,9 +12,9 @@ import type { ConnectionShares } from "./connection-shares.ts";
 import {
   broken,
   type Failing,
-  malformedAnswer,
+  badAnswer,
   noConnection,
-  failureOfRefusal,
+  httpFailure,
   safeError,
   tooLong,
   upstreamFault,
@@ -89,7 +89,7 @@ function receive(
     },
     onResponseData(_, chunk) {
       body += decoder.write(chunk);
-      if (body.length > LONGEST) abort(malformedAnswer(failing, tooLong(LONGEST)).fault);
+      if (body.length > LONGEST) abort(badAnswer(failing, tooLong(LONGEST)).fault);
     },
     onResponseEnd: () => resolve({ status, headers, body: body + decoder.end() }),
     onResponseError: (_, error) => reject(broken(failing, error, false).fault),
@@ -107,7 +107,7 @@ const late = (failing: Failing, mostMs: number): Fault =>
 /** The body of a success; any other response is thrown as a Fault. */
 function bodyOf({ failing, clock }: UpstreamConnection, response: WholeResponse): string {
   if (response.status < 300) return response.body;
-  throw failureOfRefusal(failing, { ...response, now: clock.date() }).fault;
+  throw httpFailure(failing, { ...response, now: clock.date() }).fault;
 }
 
 export async function fetchModels(connection: UpstreamConnection): Promise<readonly string[]> {
@@ -161,7 +161,7 @@ export const tokenCounter =
     });
     const count = numberOf(fieldsOf(jsonOf(bodyOf(connection, await promise)))?.input_tokens);
     if (count !== undefined) return count;
-    throw malformedAnswer(failing, "returned no token count.").fault;
+    throw badAnswer(failing, "returned no token count.").fault;
   };
 
 const left = (): Fault =>

@@ -11,7 +11,7 @@ import { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Turn } from "../../turn/turn.ts";
-import { failureOfRefusal } from "../http/fault.ts";
+import { httpFailure } from "../http/fault.ts";
 import { countTokens, inputTokens } from "../tokens.ts";
 import { joinText, lastUserText, modelTurns } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
@@ -304,5 +304,5 @@ function faultOf(error: ScriptError, name: string): Fault {
   const headers =
     wait === undefined ? error.headers : { "retry-after": String(wait), ...error.headers };
   const failing = { name, origin: "", secrets: [] };
-  return failureOfRefusal(failing, { status, headers, body: text, now: 0 }).fault;
+  return httpFailure(failing, { status, headers, body: text, now: 0 }).fault;
 }
