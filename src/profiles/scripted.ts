@@ -17,7 +17,7 @@ export const scripted: Profile = {
     deferred: false,
     cached: false,
   },
-  // Words for what the chat dialect has none for: a script needs no parameter left out.
+  // Names for parameters that the chat dialect lacks: a script accepts every parameter.
   params: {
     maxCalls: "max_tool_calls",
     reasoningSummary: "reasoning.summary",

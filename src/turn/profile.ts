@@ -216,7 +216,7 @@ export type Profile = {
   readonly countsTokens?: boolean | undefined;
   /** True if a request may set only one of temperature and top_p. */
   readonly exclusiveSampling?: boolean | undefined;
-  /** Fields that make the upstream cache a prompt, for clients whose dialect has none for that. */
+  /** Fields that make the upstream cache a prompt, for clients whose dialect cannot ask for that. */
   readonly cacheMark?: Fields | undefined;
   /** True if it takes `stream_options.include_usage`. */
   readonly streamUsage: boolean;

@@ -63,8 +63,8 @@ const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number 
     ? -1
     : items.findIndex((item, at) => {
         const before = items[at - 1];
-        const isGoingOn = item.type === "call" && before !== undefined && isByModel(before);
-        return isGoingOn && places[at] !== places[at - 1];
+        const continuesAnswer = item.type === "call" && before !== undefined && isByModel(before);
+        return continuesAnswer && places[at] !== places[at - 1];
       });
 
 /** Applies every rule in turn. Each returns the same object if nothing changes. */
@@ -127,7 +127,7 @@ function fitNames(history: TracedItems, context: RepairContext): TracedItems {
   });
 }
 
-const saying = (role: "assistant" | "user", text: string): Item<UpstreamName> => ({
+const textMessage = (role: "assistant" | "user", text: string): Item<UpstreamName> => ({
   type: "message",
   role,
   parts: [{ type: "text", text }],
@@ -142,7 +142,7 @@ function answerResults(history: TracedItems, words: string, context: RepairConte
       const reason =
         "only the model may follow tool results, so a short message of the model is added";
       draft.note(place, "repaired", reason);
-      draft.add(saying("assistant", words), place);
+      draft.add(textMessage("assistant", words), place);
     }
     draft.keep(place);
     if (item.type !== "reasoning") followsResults = item.type === "result";
@@ -161,7 +161,7 @@ function introduceCalls(history: TracedItems, words: string, context: RepairCont
     if (place === first) {
       const reason = "a call must follow a message of the user, so a short one is added";
       draft.note(call, "repaired", reason);
-      draft.add(saying("user", words), call);
+      draft.add(textMessage("user", words), call);
     }
     draft.keep(place);
   });

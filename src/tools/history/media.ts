@@ -38,7 +38,7 @@ export function fitParts(history: TracedItems, context: RepairContext): TracedIt
       const text = lossText(part, item, rule);
       draft.note(place, text.action, text.reason);
       if (text.action === "reshaped") moved.push(part);
-      return { type: "text", text: text.said };
+      return { type: "text", text: text.shown };
     });
     const parts = isFull ? kept : kept.filter((part) => !isBlank(part));
     if (!isFull && parts.length === 0) {
@@ -77,13 +77,13 @@ function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
   if (isMedium && mayMove && (media?.includes(part.type) ?? true)) {
     const where = item.type === "result" ? "results" : "system messages";
     const reason = `${part.type}s in ${where} are sent in a user message after them`;
-    const said = `(The ${part.type} follows in the next message.)`;
-    return { action: "reshaped", reason, said } as const;
+    const shown = `(The ${part.type} follows in the next message.)`;
+    return { action: "reshaped", reason, shown } as const;
   }
   const raw = part.type === "opaque" && isFields(part.raw) ? part.raw.type : part.type;
   const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown";
   const reason = `the upstream does not accept ${name} parts here`;
-  return { action: "dropped", reason, said: `(The ${name} part here cannot be shown.)` } as const;
+  return { action: "dropped", reason, shown: `(The ${name} part here cannot be shown.)` } as const;
 }
 
 /** Puts messages under roles that the upstream knows, and in places where it takes them. */

@@ -34,15 +34,15 @@ export function pairCalls(history: TracedItems, context: RepairContext): TracedI
     if (item.type === "call") {
       const answer = answers.byCall.get(place);
       if (group !== undefined && place > group.last) flush();
-      group ??= { said: [], calls: [], after: [], last: place };
+      group ??= { ownItems: [], calls: [], after: [], last: place };
       group.calls.push({ call: place, answer });
-      if (areMixed) group.said.push(place);
+      if (areMixed) group.ownItems.push(place);
       // The group stays open up to the last of its results.
       group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
       if (!answers.used.has(place)) draft.note(place, "dropped", answers.why(item.call));
     } else if (group !== undefined && (place < group.last || isAmongCalls(place))) {
-      (isOfModelTurn(item) ? group.said : group.after).push(place);
+      (isOfModelTurn(item) ? group.ownItems : group.after).push(place);
       if (!areMixed || !isOfModelTurn(item))
         draft.note(place, "repaired", "it was between calls and their results, and is moved");
     } else {
@@ -73,7 +73,7 @@ function callsAhead(items: Items): (place: number) => boolean {
 /** Calls that were made at once, by their places. */
 type Group = {
   /** The model's items among its calls and, if the upstream takes them mixed, the calls. */
-  readonly said: number[];
+  readonly ownItems: number[];
   readonly calls: { readonly call: number; readonly answer: number | undefined }[];
   /** Items of others before the results were in. */
   readonly after: number[];
@@ -81,7 +81,7 @@ type Group = {
 };
 
 function closeGroup(
-  { said, calls, after }: Group,
+  { ownItems, calls, after }: Group,
   items: Items,
   draft: Draft,
   parallel: boolean,
@@ -99,7 +99,7 @@ function closeGroup(
     const parts = [{ type: "text", text: UNANSWERED } as const];
     draft.add({ type: "result", call: item.id, kind: item.kind, parts }, one.call);
   };
-  for (const place of said) draft.keep(place);
+  for (const place of ownItems) draft.keep(place);
   const [first, second] = calls;
   if (parallel) {
     if (!areMixed) for (const { call } of calls) draft.keep(call);

@@ -88,7 +88,7 @@ function pick(value: Fields, names: readonly string[]): Record<string, unknown> 
 
 const CUSTOM_KEY = "input";
 
-/** Free text, perhaps with a grammar: a function with one text parameter stands in. */
+/** Declares a tool of free text, perhaps with a grammar, as a function with one text parameter. */
 export const customStandIn: StandIn = {
   declare(tool) {
     const grammar = tool.type === "custom" ? grammarText(tool.format) : undefined;

@@ -163,7 +163,7 @@ export function keepFormat(check: FormatCheck): EventStage<ClientName> {
   const ends: TurnEnd[] = [];
   const stateOf = (choice: number): AnswerState =>
     (choices[choice] ??= { text: "", unfence: unfence(), refused: false, called: false });
-  const say = (choice: number, text: string, emit: Emit<TurnEvent<ClientName>>): void => {
+  const emitText = (choice: number, text: string, emit: Emit<TurnEvent<ClientName>>): void => {
     stateOf(choice).text += text;
     if (text !== "") emit({ type: "text-delta", choice, text });
   };
@@ -179,12 +179,12 @@ export function keepFormat(check: FormatCheck): EventStage<ClientName> {
         case "text-delta": {
           const state = stateOf(event.choice);
           const text = state.unfence.each(event.text);
-          if (text !== event.text) return say(event.choice, text, emit);
+          if (text !== event.text) return emitText(event.choice, text, emit);
           state.text += text;
           break;
         }
         case "text-end":
-          say(event.choice, stateOf(event.choice).unfence.end(event.complete !== false), emit);
+          emitText(event.choice, stateOf(event.choice).unfence.end(event.complete !== false), emit);
           break;
         case "refusal-delta":
           stateOf(event.choice).refused = true;

@@ -51,7 +51,7 @@ export class BlockScan {
     return this.#state !== "text";
   }
 
-  /** The offset in the closed block of the last tag that could open another block; 0: there is none. */
+  /** The offset in the closed block of the last tag that could open another block; 0 if it has no such tag. */
   get inner(): number {
     return this.#inner;
   }

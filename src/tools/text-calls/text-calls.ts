@@ -10,7 +10,7 @@ import { readUseTool, type Takes } from "./use-tool.ts";
 import { BlockScan } from "./scan.ts";
 
 type Event = TurnEvent<UpstreamName>;
-type Said = Extract<Event, { readonly choice: number }>;
+type ChoiceEvent = Extract<Event, { readonly choice: number }>;
 
 /** A call read from text, and its tool. */
 type Written = { readonly bound: Bound; readonly input: string };
@@ -95,9 +95,9 @@ class ChoiceText {
   /** White space that is dropped unless other text follows. */
   #blank: TextDelta[] = [];
   /** True if text followed the last call or the start of the message. */
-  #worded = false;
+  #hasText = false;
   /** True if the message contained a call. */
-  #taken = false;
+  #hasCall = false;
   /** The start of a message that is still empty. */
   #opening: TextStart | undefined;
   #phase: string | undefined;
@@ -117,7 +117,7 @@ class ChoiceText {
     return this.#changed || waiting > 0 || this.#opening !== undefined;
   }
 
-  each(event: Said, emit: Emit<Event>): void {
+  each(event: ChoiceEvent, emit: Emit<Event>): void {
     switch (event.type) {
       case "text-delta":
         if (event.text === "" && event.logprobs === undefined) return emit(event);
@@ -132,7 +132,7 @@ class ChoiceText {
       case "text-break":
         this.settle(emit);
         // A part that held only calls has vanished, and with it the break after it.
-        return this.#taken && !this.#worded ? undefined : this.#pass(event, emit);
+        return this.#hasCall && !this.#hasText ? undefined : this.#pass(event, emit);
       case "text-end":
         this.settle(emit);
         if (this.#opening === undefined) emit(event);
@@ -154,7 +154,7 @@ class ChoiceText {
       case "item-start":
       case "turn-end":
         this.settle(emit);
-        this.#worded = false;
+        this.#hasText = false;
         return emit(event);
       default:
         event satisfies never;
@@ -166,7 +166,7 @@ class ChoiceText {
     this.#scan.reset();
     this.#release(emit);
     // A message that held only calls is not emitted.
-    if (!this.#taken) {
+    if (!this.#hasCall) {
       this.#open(emit);
       for (const delta of this.#blank) emit(delta);
     }
@@ -176,8 +176,8 @@ class ChoiceText {
   #begin(start: TextStart | undefined): void {
     this.#opening = start;
     this.#phase = start?.phase;
-    this.#worded = false;
-    this.#taken = false;
+    this.#hasText = false;
+    this.#hasCall = false;
   }
 
   #text(delta: TextDelta, emit: Emit<Event>): void {
@@ -226,7 +226,7 @@ class ChoiceText {
     const choice = this.#index;
     const { kind, name, namespace } = bound.upstream;
     // Annotations stay with the text before the call, if there is any.
-    if (this.#worded)
+    if (this.#hasText)
       for (const one of this.#held) if (one.type === "text-note") this.#pass(one, emit);
     this.#held = [];
     this.#blank = [];
@@ -246,8 +246,8 @@ class ChoiceText {
     if (input !== "") emit({ type: "call-delta", choice, call, text: input });
     emit({ type: "call-end", choice, call, complete: true });
     this.#changed = true;
-    this.#worded = false;
-    this.#taken = true;
+    this.#hasText = false;
+    this.#hasCall = true;
     // Text after the call is a new message, in the same phase.
     if (this.#phase !== undefined && this.#opening === undefined)
       this.#opening = { type: "text-start", choice, phase: this.#phase };
@@ -278,10 +278,10 @@ class ChoiceText {
   }
 
   /** Emits text that is no part of a call; white space waits for other text. */
-  #pass(event: Exclude<Said, { readonly type: "text-start" }>, emit: Emit<Event>): void {
-    if (!this.#worded && event.type === "text-delta" && event.text.trim() === "")
+  #pass(event: Exclude<ChoiceEvent, { readonly type: "text-start" }>, emit: Emit<Event>): void {
+    if (!this.#hasText && event.type === "text-delta" && event.text.trim() === "")
       return void this.#blank.push(event);
-    this.#worded = true;
+    this.#hasText = true;
     this.#open(emit);
     if (this.#blank.length > 0) {
       for (const delta of this.#blank) emit(delta);
@@ -297,10 +297,10 @@ class ChoiceText {
   }
 
   /** Numbers calls that are no text among those that are. */
-  #call(event: Extract<Said, { readonly call: number }>, emit: Emit<Event>): void {
+  #call(event: Extract<ChoiceEvent, { readonly call: number }>, emit: Emit<Event>): void {
     if (event.type === "call-start") {
       this.settle(emit);
-      this.#worded = false;
+      this.#hasText = false;
       if (!this.#numbers.has(event.call)) this.#numbers.set(event.call, this.#calls++);
     }
     const call = this.#numbers.get(event.call);

@@ -64,31 +64,28 @@ const CDATA_END = "]]>";
 /** Characters with a meaning in XML, characters that XML may not hold, and the line break that readers change. */
 const UNSAFE = /(?![\t\n])[&<>"'\p{Cc}\p{Cs}\ufffe\uffff]/gu;
 
-const named: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&apos;",
-};
-const meant: Readonly<Record<string, string>> = {
+/** The entities of XML, by the character and by the name. */
+const charsByName: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",
   gt: ">",
   quot: '"',
   apos: "'",
 };
+const entities = new Map(Object.entries(charsByName).map(([name, char]) => [char, `&${name};`]));
 
 /** Escapes a text as the content of an element, also white space at its ends, because readers trim it. */
 export function escapeText(text: string): string {
   const start = text.length - text.trimStart().length;
   const end = Math.max(start, text.trimEnd().length);
-  const inner = text.slice(start, end).replaceAll(UNSAFE, (char) => named[char] ?? reference(char));
-  return spelt(text.slice(0, start)) + inner + spelt(text.slice(end));
+  const inner = text
+    .slice(start, end)
+    .replaceAll(UNSAFE, (char) => entities.get(char) ?? reference(char));
+  return asReferences(text.slice(0, start)) + inner + asReferences(text.slice(end));
 }
 
 const reference = (char: string): string => `&#${char.charCodeAt(0)};`;
-const spelt = (blank: string): string => blank.split("").map(reference).join("");
+const asReferences = (blank: string): string => blank.split("").map(reference).join("");
 
 /** Unescapes the content of an element. */
 export function unescapeXml(content: string): string {
@@ -143,7 +140,7 @@ const unescaped = (text: string): string =>
     ? text.replaceAll(
         /&(?:#(\d{1,8})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos));/g,
         (whole, decimal?: string, hex?: string, name?: string) => {
-          if (name !== undefined) return meant[name] ?? whole;
+          if (name !== undefined) return charsByName[name] ?? whole;
           const code = Number.parseInt(decimal ?? hex ?? "", decimal === undefined ? 16 : 10);
           return code <= 0x10_ff_ff ? String.fromCodePoint(code) : whole;
         },
