@@ -151,7 +151,9 @@ store:
       "upstreams:\n  far: { dialect: chat, base_url: 'https://example.com/v1' }\n",
     );
     const { out } = await command(["check", "--config", "bare.yaml"]);
-    expect(out).toContain("models:\n  none by name; ask for upstream/model, such as far/MODEL\n");
+    expect(out).toContain(
+      "models:\n  none by name; clients ask for upstream/model, such as far/MODEL\n",
+    );
   });
 
   it("lists the tenants, and no key", async () => {
@@ -368,7 +370,7 @@ describe("patchbay init", () => {
     writeFileSync(file, "# mine\n");
     const again = await command(["init", "--yes"]);
     expect(again.code).toBe(1);
-    expect(again.err).toContain("is there already");
+    expect(again.err).toContain("already exists");
     expect(readFileSync(file, "utf8")).toBe("# mine\n");
     const { code, out } = await command(["init", "--force", "--json"]);
     expect(code).toBe(0);
@@ -401,14 +403,14 @@ describe("patchbay smoke", () => {
     async (url) => {
       const { code, err } = await command(["smoke", "--url", url]);
       expect(code).toBe(2);
-      expect(err).toContain("Write it whole, such as http://127.0.0.1:11435.");
+      expect(err).toContain("Write a full address, such as http://127.0.0.1:11435.");
     },
   );
 
   it("names the option that does what `--allow-single` did", async () => {
     const { code, err } = await command(["smoke", "--allow-single"]);
     expect(code).toBe(1);
-    expect(err).toBe("There is no `--allow-single` here; give `--expect 1` instead.\n");
+    expect(err).toBe("The option `--allow-single` does not exist; use `--expect 1` instead.\n");
   });
 
   it("says that no answer could have both so many calls and so few", async () => {
@@ -425,7 +427,7 @@ describe("patchbay smoke", () => {
     const back = await terminal.open(undefined, single);
     const { code, out } = await command(["smoke", "--url", back.url]);
     expect(code).toBe(1);
-    expect(out).toContain("1 call came where 2 were expected; the gateway withheld the others");
+    expect(out).toContain("1 call came, expected 2; the gateway withheld the others");
     const held = await command(["smoke", "--url", back.url, "--expect", "1", "--at-most", "1"]);
     expect(held.code).toBe(0);
     expect(held.out).toContain("count=1 truncated=true mode=first");

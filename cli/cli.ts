@@ -20,7 +20,7 @@ if (problem !== undefined) {
 const configOption = (): Option =>
   new Option(
     "-c, --config <file>",
-    "the configuration, YAML or JSON; default: ./patchbay.yaml if you have trusted it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+    "configuration file (YAML or JSON); default: ./patchbay.yaml if you trust it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
   );
 
 /** Reads the number of an option, from `least` to `most`; `refusal` is printed for any other text. */
@@ -60,13 +60,13 @@ function readDuration(text: string): number {
 
 function readAddress(text: string): string {
   if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
-  throw new InvalidArgumentError("Write it whole, such as http://127.0.0.1:11435.");
+  throw new InvalidArgumentError("Write a full address, such as http://127.0.0.1:11435.");
 }
 
 export const program = new Command("patchbay")
   .description("Every client's tools, on every model: a gateway in front of any model.")
   .version(version)
-  .showHelpAfterError("(add --help for what there is)")
+  .showHelpAfterError("(add --help for a list of commands and options)")
   .configureOutput({
     writeOut: (text) => print(text.trimEnd().split("\n")),
     writeErr: (text) => printError(text.trimEnd().split("\n")),
@@ -77,12 +77,12 @@ export const program = new Command("patchbay")
     "after",
     `
 Examples:
-  patchbay serve                               serve the embedded demo, or the providers whose keys are set
+  patchbay serve                               run the demo, or the providers with a key in the environment
   patchbay serve --config patchbay.yaml --port 8080
-  patchbay check patchbay.yaml                 every problem at once, each with its line and remedy
-  patchbay plan request.json --model gpt-5.5   what would become of its tools and parameters
-  patchbay smoke --url http://127.0.0.1:11435  whether a running gateway brings bursts of tool calls through
-  patchbay launch codex --model gpt-5.5        an agent on any model, none of its files changed
+  patchbay check patchbay.yaml                 list all problems, each with its line and remedy
+  patchbay plan request.json --model gpt-5.5   show how its tools and parameters would be sent
+  patchbay smoke --url http://127.0.0.1:11435  test bursts of tool calls on a running gateway
+  patchbay launch codex --model gpt-5.5        run an agent on any model; its files stay unchanged
   curl http://127.0.0.1:11435/v1/chat/completions -H 'content-type: application/json' \\
     -d '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}'`,
   );
@@ -90,19 +90,22 @@ Examples:
 // Each command is loaded when it runs, so that help and mistakes do not wait for a gateway.
 program
   .command("init")
-  .description("find keys, local model servers and agents, and write patchbay.yaml from them")
-  .option("-y, --yes", "write without asking; without a terminal nothing is asked or written")
-  .option("--force", "replace a patchbay.yaml that is there; it is kept as patchbay.yaml.1.bak")
-  .option("--json", "print what was found, and the configuration, as JSON")
+  .description("find keys, local model servers and agents, and write a patchbay.yaml for them")
+  .option(
+    "-y, --yes",
+    "write the file without asking; without a terminal, `init` only writes with this option",
+  )
+  .option("--force", "replace an existing patchbay.yaml, and keep a copy as patchbay.yaml.1.bak")
+  .option("--json", "print the findings and the configuration as JSON")
   .action(async (options: Options) => (await import("./commands/init.ts")).init(options));
 
 program
   .command("health")
   .description(
-    "whether a gateway is ready; exit code 0: ready, 1: not ready, 3: no gateway is running",
+    "check that a gateway is ready; exit code 0: ready, 1: not ready, 3: no gateway is running",
   )
-  .option("--url <address>", "where it listens", readAddress, "http://127.0.0.1:11435")
-  .option("--timeout <seconds>", "how long an answer may take", readSeconds, 5)
+  .option("--url <address>", "address of the gateway", readAddress, "http://127.0.0.1:11435")
+  .option("--timeout <seconds>", "time limit of the answer in seconds", readSeconds, 5)
   .option("--json", "print the answer as JSON")
   .action(async (options: With<"url" | "timeout">) =>
     (await import("./commands/health.ts")).health(options),
@@ -111,49 +114,59 @@ program
 program
   .command("status")
   .description(
-    "the gateways of this user and what is wrong with them; exit code 0: all is well, 1: something is wrong, 3: no gateway is running",
+    "show your gateways and their problems; exit code 0: no problem, 1: a problem, 3: no gateway is running",
   )
-  .option("--json", "print what they tell as JSON")
-  .option("--url <address>", "one of them, or one elsewhere", readAddress)
-  .option("--key <key>", "the key of one elsewhere; default: PATCHBAY_API_KEY or PROXY_API_KEY")
+  .option("--json", "print the status as JSON")
+  .option("--url <address>", "address of one gateway, local or remote", readAddress)
+  .option("--key <key>", "key of a remote gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .action(async (options: Options) => (await import("./commands/status.ts")).status(options));
 
 program
   .command("top")
   .description(
-    "the turns of a running gateway as they come: a table at a terminal (keys: s sort, f filter, Enter one turn, q end), else lines; exit code 3: no gateway is running",
+    "show the turns of a running gateway live: as a table in a terminal (keys: s sort, f filter, Enter one turn, q quit), else as lines; exit code 3: no gateway is running",
   )
   .option("--json", "print batches as JSON lines")
-  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
-  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .option(
+    "--url <address>",
+    "address of a remote gateway, or of one of several local ones",
+    readAddress,
+  )
+  .option("--key <key>", "key of a remote gateway; only the turns of this key are shown")
   .action(async (options: Options) => (await import("./commands/top.ts")).top(options));
 
 program
   .command("logs")
   .description(
-    "the latest turns of a running gateway, and what else happened; exit code 1: the turn failed, 3: no gateway is running",
+    "show the latest turns and events of a running gateway; exit code 1: the turn of --turn failed, 3: no gateway is running",
   )
-  .option("-f, --follow", "go on with what comes")
-  .option("--turn <id>", "one turn in full, by the id of its request (`x-request-id`)")
-  .option("--last <count>", "how many past turns", readCount, 100)
-  .option("--json", "print each as a JSON line")
-  .option("--url <address>", "which one, where several run; or one elsewhere", readAddress)
-  .option("--key <key>", "the key of one elsewhere, whose own turns are shown")
+  .option("-f, --follow", "keep printing new turns and events")
+  .option("--turn <id>", "one turn in full, by its request id (`x-request-id`)")
+  .option("--last <count>", "number of past turns", readCount, 100)
+  .option("--json", "print each turn and event as a JSON line")
+  .option(
+    "--url <address>",
+    "address of a remote gateway, or of one of several local ones",
+    readAddress,
+  )
+  .option("--key <key>", "key of a remote gateway; only the turns of this key are shown")
   .action(async (options: With<"last">) => (await import("./commands/logs.ts")).logs(options));
 
 program
   .command("serve")
   .description("run the gateway")
   .addOption(configOption())
-  .option("--host <address>", "where to listen; default: 127.0.0.1")
-  .option("--port <number>", "default: 11435; 0 takes any free one", readPort)
+  .option("--host <address>", "address to listen on; default: 127.0.0.1")
+  .option("--port <number>", "port to listen on; default: 11435; 0 chooses a free port", readPort)
   .option(
     "--with-parent",
-    "stop when the process that started it is gone, as with npx and npm start",
+    "stop when the parent process ends; this is the default under npx and npm start",
   )
-  .option("--workers <count>", "processes that share the port and the store", readWorkers)
+  .option("--workers <count>", "number of processes that share the port and the store", readWorkers)
   .addOption(
-    new Option("--log-level <level>", "JSON lines on stderr").choices(logLevels).default("info"),
+    new Option("--log-level <level>", "lowest level of the JSON log lines on standard error")
+      .choices(logLevels)
+      .default("info"),
   )
   .action(async (options: With<"logLevel">) =>
     (await import("./commands/serve.ts")).serve(options),
@@ -161,26 +174,26 @@ program
 
 program
   .command("check")
-  .description("check a configuration and call nobody; exit code 1 if anything is wrong")
-  .argument("[file]", "the configuration, as with --config")
+  .description("check a configuration without calling an upstream; exit code 1: it has a problem")
+  .argument("[file]", "configuration file, as with --config")
   .addOption(configOption())
-  .option("--json", "print the outcome as JSON")
+  .option("--json", "print the result as JSON")
   .action(async (file: string | undefined, options: Options, command: Command) => {
     if (file !== undefined && options.config !== undefined)
-      command.error("error: Name one file: FILE and --config mean the same.");
+      command.error("error: Give one file: FILE and --config have the same meaning.");
     await (
       await import("./commands/check.ts")
-    ).check(file === undefined ? options : { ...options, config: file });
+    ).checkCommand(file === undefined ? options : { ...options, config: file });
   });
 
 program
   .command("trust")
   .description(
-    "use the patchbay.yaml of a folder without being told to; one that has changed since must be trusted again",
+    "trust the patchbay.yaml of a folder, so that commands use it without --config; after each change it must be trusted again",
   )
-  .argument("[file]", "default: the one in the current folder")
-  .option("--remove", "trust it no more")
-  .option("--json", "print the outcome as JSON")
+  .argument("[file]", "configuration file; default: the one in the current folder")
+  .option("--remove", "withdraw the trust")
+  .option("--json", "print the result as JSON")
   .action(async (file: string | undefined, options: Options) =>
     (await import("./commands/trust.ts")).trust(file, options),
   );
@@ -188,38 +201,47 @@ program
 program
   .command("doctor")
   .description(
-    "look for what is wrong: gateway, configuration, upstreams, models, agents, machine; exit code 0: nothing, 1: something, 3: no gateway at --url",
+    "find problems of the gateway, configuration, upstreams, models, agents and machine; exit code 0: no problem, 1: a problem, 3: no gateway at --url",
   )
   .addOption(configOption())
-  .option("--url <address>", "a gateway elsewhere; default: yours here, if one runs", readAddress)
-  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
-  .option("--probe [model]", "make real calls to a model, and say what it can do")
+  .option(
+    "--url <address>",
+    "address of a gateway; default: your gateway on this machine, if one is running",
+    readAddress,
+  )
+  .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
+  .option("--probe [model]", "send real requests to a model, and report its abilities")
   .addOption(
-    new Option("--fix", "write what --probe has shown to the configuration file").implies({
+    new Option("--fix", "write the results of --probe to the configuration file").implies({
       probe: true,
     }),
   )
-  .option("--json", "print what was found as JSON")
+  .option("--json", "print the checks as JSON")
   .addHelpText(
     "after",
     `
-Outcomes are ok, note, wrong and unknown: what could not be found out is never called ok.
+The outcomes are ok, note, wrong and unknown. A check that cannot be made is unknown.
 A running gateway makes the checks itself, in its own environment.
 
 Examples:
-  patchbay doctor                              keys are tried by requests that no model answers
-  patchbay doctor --probe qwen3:8b             nine requests: calls, forced calls, results, schemas
-  patchbay doctor --probe qwen3:8b --fix       the file keeps its comments, and a copy is kept of it`,
+  patchbay doctor                              test keys by requests that no model answers
+  patchbay doctor --probe qwen3:8b             send nine requests: calls, forced calls, results, schemas
+  patchbay doctor --probe qwen3:8b --fix       change the file, which keeps its comments, and keep a copy`,
   )
   .action(async (options: Options) => (await import("./commands/doctor.ts")).doctor(options));
 
 program
   .command("plan")
-  .description("what would become of a request: every tool and parameter; nobody is called")
-  .argument("<request>", "a Chat or Responses request body as a JSON file; - reads standard input")
-  .option("-m, --model <name>", "ask for this model instead of the request's own")
+  .description(
+    "show how each tool and parameter of a request would be sent, without calling an upstream",
+  )
+  .argument(
+    "<request>",
+    "Chat Completions or Responses request body as a JSON file; - reads standard input",
+  )
+  .option("-m, --model <name>", "model to use instead of the one in the request")
   .addOption(configOption())
-  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
   .option("--json", "print the plan as JSON")
   .action(async (request: string, options: Options) =>
     (await import("./commands/plan.ts")).plan(request, options),
@@ -228,28 +250,32 @@ program
 program
   .command("smoke")
   .description(
-    "ask a running gateway for several tool calls at once: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1 if fewer come or anything is inconsistent",
+    "test bursts of tool calls on a running gateway: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1: calls are missing or inconsistent, 3: no gateway answers",
   )
   .option(
     "--url <address>",
-    "where it listens, with or without /v1",
+    "address of the gateway, with or without /v1",
     readAddress,
     "http://127.0.0.1:11435",
   )
-  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
-  .option("-m, --model <name>", "the model to ask; default: the first that GET /v1/models lists")
-  .option("--expect <number>", "how many calls every answer must have at least", readCalls, 2)
-  .option("--at-most <number>", "how many it may have, to see that a cap holds", readCalls)
-  .option("--timeout <seconds>", "how long one answer may take", readSeconds, 60)
-  .option("--json", "print what was seen as JSON")
+  .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
+  .option("-m, --model <name>", "model to use; default: the first one in GET /v1/models")
+  .option("--expect <number>", "minimum number of calls in each answer", readCalls, 2)
+  .option(
+    "--at-most <number>",
+    "maximum number of calls in each answer, to test a limit",
+    readCalls,
+  )
+  .option("--timeout <seconds>", "time limit of each answer in seconds", readSeconds, 60)
+  .option("--json", "print the results as JSON")
   .addOption(new Option("--allow-single").hideHelp())
   .addHelpText(
     "after",
     `
 Examples:
   patchbay smoke --url http://127.0.0.1:11435 --model gpt-5.5
-  patchbay smoke --expect 4                    a larger burst
-  patchbay smoke --expect 1 --at-most 1        after a rollback to single calls`,
+  patchbay smoke --expect 4                    test a larger burst
+  patchbay smoke --expect 1 --at-most 1        test a limit of one call`,
   )
   .action(async (options: With<"url" | "expect" | "timeout">) =>
     (await import("./commands/smoke.ts")).smoke(options),
@@ -258,31 +284,31 @@ Examples:
 program
   .command("launch")
   .description(
-    "run an agent on a model behind this gateway, once that model has answered a short request: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; none of its files are changed without --keep",
+    "run an agent on a model through a gateway, after a short test request to the model: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; without --keep, the files of the agent stay unchanged",
   )
-  .argument("<agent>", "the agent, which must be on PATH")
-  .argument("[args...]", "passed on to it; write -- before them")
+  .argument("<agent>", "agent to run, which must be on PATH")
+  .argument("[args...]", "arguments for the agent, after --")
   .addOption(configOption())
   .option(
     "--url <address>",
-    "a running gateway; default: one of its own, as `serve` would run it",
+    "address of a running gateway; default: start a separate gateway for the agent",
     readAddress,
   )
-  .option("--key <key>", "its key; default: PATCHBAY_API_KEY or PROXY_API_KEY, if set")
+  .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option(
     "-m, --model <name>",
-    "the model to ask; default: one that the agent was made for, else the first that is listed",
+    "model to use; default: the first one that the agent was made for, else the first one listed",
   )
-  .option("--small <name>", "the model for small work; default: the same")
-  .option("--context <tokens>", "how much a conversation may hold", readTokens, 200_000)
-  .option("--strict", "refuse what would not arrive whole, as `tools.strict` does")
+  .option("--small <name>", "model for small tasks; default: the same model")
+  .option("--context <tokens>", "limit of a conversation in tokens", readTokens, 200_000)
+  .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
   .option(
     "--keep",
-    "run nothing, and point the agent's own settings at a gateway, for desktop apps and editors",
+    "change the agent's own settings, for desktop apps and editors, and run nothing",
   )
-  .option("--restore", "undo --keep; no gateway need be there")
-  .option("--record", "record its turns, as `patchbay record` does")
-  .option("--json", "at the end, print what was done as JSON on standard error")
+  .option("--restore", "undo --keep; this needs no gateway")
+  .option("--record", "record the turns, as `patchbay record` does")
+  .option("--json", "print a summary as JSON on standard error at the end")
   .addHelpText(
     "after",
     `
@@ -290,8 +316,8 @@ Examples:
   patchbay launch codex
   patchbay launch claude --model glm-5 -- -p "List the files here"
   patchbay launch codex --url https://patchbay.example.com -- exec "Run the tests"
-  patchbay launch codex --keep --model gpt-5.5    its desktop app and editors too, until
-  patchbay launch codex --restore                 the settings are as they were`,
+  patchbay launch codex --keep --model gpt-5.5    change the settings of its desktop app and editors
+  patchbay launch codex --restore                 restore the settings`,
   )
   .action(async (agent: string, args: string[], options: With<"context">) =>
     (await import("./commands/launch.ts")).launch(agent, args, options),
@@ -300,14 +326,14 @@ Examples:
 program
   .command("record")
   .description(
-    "record the turns of the running gateway, or of an agent that is run for it; docs/recording.md",
+    "record the turns of the running gateway, or run an agent and record its turns; see docs/guides/recording.md",
   )
-  .argument("[command...]", "an agent as `launch` knows it, or any program; write -- before it")
-  .option("--for <time>", "how long, such as 10m; default: until it is interrupted", readDuration)
-  .option("--failures", "only turns that fail")
-  .option("-m, --model <name>", "the model of an agent that is run")
+  .argument("[command...]", "agent of `launch`, or any program, after --")
+  .option("--for <time>", "duration, such as 10m; default: until Ctrl-C", readDuration)
+  .option("--failures", "record only failed turns")
+  .option("-m, --model <name>", "model of the agent")
   .addOption(configOption())
-  .option("--json", "print what was recorded as JSON")
+  .option("--json", "print the recorded turns as JSON")
   .addHelpText(
     "after",
     `
@@ -325,7 +351,7 @@ type BundleCommand = "explainBundle" | "replay" | "bundle";
 const bundleCommand = (name: string, run: BundleCommand): Command =>
   program
     .command(name)
-    .argument("<bundle>", "a .bundle.jsonl file, or the id of a recorded turn")
+    .argument("<bundle>", ".bundle.jsonl file, or id of a recorded turn")
     .addOption(configOption())
     .action(async (named: string, options: Options) => {
       try {
@@ -338,44 +364,53 @@ const bundleCommand = (name: string, run: BundleCommand): Command =>
     });
 
 bundleCommand("explain", "explainBundle")
-  .description("a recorded turn in sentences; exit code 1 if the gateway is at fault")
-  .option("--json", "print it as JSON");
+  .description("explain a recorded turn in sentences; exit code 1: the gateway is at fault")
+  .option("--json", "print the explanation as JSON");
 
 bundleCommand("replay", "replay")
   .description(
-    "send a recorded request through this gateway against what its upstream said then; exit code 1 if anything differs, 3 if the upstream of --against does not answer",
+    "send a recorded request through this gateway, with the recorded answers of its upstream; exit code 1: the result differs, 3: the upstream of --against does not answer",
   )
   .addOption(
-    new Option("--paced", "keep the times between the pieces of the answer").conflicts("against"),
+    new Option("--paced", "keep the recorded pauses between the pieces of the answer").conflicts(
+      "against",
+    ),
   )
-  .option("--against <upstream>", "ask a live upstream, or upstream/model, instead")
-  .option("--anyway", "with --against: also where the bundle is masked")
-  .option("--json", "print the outcome as JSON");
+  .option("--against <upstream>", "send the request to a live upstream, or upstream/model, instead")
+  .option("--anyway", "with --against: send a masked bundle too")
+  .option("--json", "print the result as JSON");
 
 bundleCommand("bundle", "bundle")
   .description(
-    "look at a bundle before it is shared; exit code 1 if it holds what looks like a key",
+    "inspect a bundle before you share it; exit code 1: it contains text that looks like a key",
   )
-  .option("--preview", "print all that is in it")
-  .option("--check", "look for keys again (always done)")
-  .option("--json", "print the outcome as JSON");
+  .option("--preview", "print the whole content")
+  .option("--check", "search for keys (always done)")
+  .option("--json", "print the result as JSON");
 
 program
   .command("completion")
-  .description("print a script by which a shell completes commands, options and names of models")
-  .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish", "powershell"]))
+  .description("print a script that completes commands, options and model names in a shell")
+  .addArgument(
+    new Argument("<shell>", "shell to print the script for").choices([
+      "bash",
+      "zsh",
+      "fish",
+      "powershell",
+    ]),
+  )
   .addHelpText(
     "after",
     `
 Examples:
   source <(patchbay completion bash)           in ~/.bashrc
-  source <(patchbay completion zsh)            in ~/.zshrc, behind compinit
+  source <(patchbay completion zsh)            in ~/.zshrc, after compinit
   patchbay completion fish > ~/.config/fish/completions/patchbay.fish
   patchbay completion powershell | Out-String | Invoke-Expression`,
   )
   .action(async (shell: Shell) => (await import("./commands/completion.ts")).completion(shell));
 
-/** Runs one command line: the words behind `patchbay`. */
+/** Runs one command line: the words after `patchbay`. */
 export async function runPatchbay(words: readonly string[]): Promise<void> {
   try {
     // Hidden, and not parsed: its words are those of a command line that is not finished.

@@ -6,8 +6,6 @@ import {
   currentSockets,
   environment,
   type Environment,
-  fieldsOf,
-  filledText,
   findGateways,
   foreignFolders,
   type LocalGateway,
@@ -18,6 +16,7 @@ import {
 } from "../src/terminal.ts";
 import { batchSchema, turnSchema, type TurnView } from "../src/observe/console/wire.ts";
 import { exitCode } from "./output.ts";
+import { askRemote, type RemoteGateway, rootOf } from "./remote.ts";
 
 export type GatewayOptions = {
   /** Chooses one of several, or one elsewhere. */
@@ -26,17 +25,11 @@ export type GatewayOptions = {
   readonly key?: string | undefined;
 };
 
-/** A gateway elsewhere, which is asked over HTTP. */
-export type RemoteGateway = { readonly url: string; readonly key: string | undefined };
-
 type Chosen =
   | { readonly local: LocalGateway }
   | { readonly remote: RemoteGateway }
   /** No gateway or several: the text to print, and the exit code. */
   | { readonly problem: readonly string[]; readonly code: number };
-
-/** An address without the path of the API. */
-export const rootOf = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
 
 /** The key for a gateway elsewhere. */
 export const keyFor = (
@@ -44,7 +37,7 @@ export const keyFor = (
   { PATCHBAY_API_KEY = "", PROXY_API_KEY = "" }: Environment,
 ): string | undefined => key ?? (PATCHBAY_API_KEY || PROXY_API_KEY || undefined);
 
-export const noGateway = "No gateway runs here. To start one: patchbay serve";
+export const noGateway = "No gateway is running on this machine. To start one: patchbay serve";
 
 /** The gateways of this user. Folders that are skipped are named on standard error. */
 export function runningGateways(env: Environment): Promise<readonly LocalGateway[]> {
@@ -67,7 +60,7 @@ export async function chooseGateway({ url, key }: GatewayOptions): Promise<Chose
   const list = running.map(
     ({ url: its, agent }) => `  --url ${its}${agent === undefined ? "" : `  (${agent})`}`,
   );
-  return { problem: ["Several gateways run here; say which:", ...list], code: exitCode.misuse };
+  return { problem: ["Several gateways are running; choose one:", ...list], code: exitCode.misuse };
 }
 
 /** A gateway whose turns are followed. */
@@ -120,7 +113,7 @@ function followLocal(gateway: LocalGateway): Followed {
       const found = views.find((view) => view.status === "fulfilled");
       if (found !== undefined) return found.value;
       const failed = views.find((view) => view.status === "rejected");
-      throw failed?.reason ?? refusal("The gateway has gone.");
+      throw failed?.reason ?? refusal("The gateway has stopped.");
     },
   };
 }
@@ -143,18 +136,3 @@ const followRemote = (remote: RemoteGateway): Followed => ({
   turn: async (requestId) =>
     turnSchema.parse(await askRemote(remote, `/v1/turns/${encodeURIComponent(requestId)}`)),
 });
-
-/** Asks a gateway elsewhere for JSON. */
-export async function askRemote({ url, key }: RemoteGateway, path: string): Promise<unknown> {
-  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  let response: Response;
-  try {
-    response = await fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(10_000) });
-  } catch (error) {
-    throw refusal(`No gateway answers at ${url}.`, error);
-  }
-  const body: unknown = await response.json().catch(() => undefined);
-  if (response.ok) return body;
-  const said = filledText(fieldsOf(fieldsOf(body)?.error)?.message) ?? "no reason is given";
-  throw refusal(`${url} answers ${response.status}: ${said}`);
-}

@@ -24,6 +24,16 @@ export const exitCode = {
   nobody: 3,
 } as const;
 
+/** The error for an address without a gateway. */
+export const noGatewayAt = (address: string): string =>
+  `No gateway answers at ${address}. To start one: patchbay serve`;
+
+/** A time in the local time zone, such as `2026-11-19 17:04:05 UTC`. */
+export const dateText = (at: number): string =>
+  new Date(at).toLocaleString("sv", { dateStyle: "short", timeStyle: "long" });
+
+export const recordedTurns = { failures: "failed turns", all: "all turns" } as const;
+
 export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
 
 /** The number of recorded turns in one line. */

@@ -52,7 +52,7 @@ export const cost = ({ cost: amount }: Pick<DoneRow, "cost">): string =>
   amount === undefined ? "-" : `$${amount.toFixed(4)}`;
 
 /** The fault of a turn with the upstream's own words for it. */
-export function faultText({ fault, attempts }: DoneRow): string {
+export function turnFaultText({ fault, attempts }: DoneRow): string {
   const words = fault === undefined ? "" : reasonWords(attempts.at(-1)?.reason);
   return `${fault ?? ""}${words === "" ? "" : ` (${words})`}`;
 }
@@ -67,7 +67,7 @@ export function reasonLines(row: TurnRow): string[] {
   return attempts.flatMap(({ reason: { message } = {} }, at) =>
     message === undefined
       ? []
-      : `  ${attempts.length > 1 ? `ask ${at + 1}: ` : ""}${plain(message, LONGEST_REASON)}`,
+      : `  ${attempts.length > 1 ? `attempt ${at + 1}: ` : ""}${plain(message, LONGEST_REASON)}`,
   );
 }
 
@@ -80,7 +80,7 @@ export function rowLine(row: TurnRow): string {
   return [
     clockTime(row.at),
     (row.fault === undefined ? row.outcome : "failed").padEnd(9),
-    row.fault === undefined ? "" : `${row.status} ${faultText(row)}`,
+    row.fault === undefined ? "" : `${row.status} ${turnFaultText(row)}`,
     `${row.agent ?? "-"} ${plain(row.model)} -> ${plain(row.upstream)}`,
     planSigns(row.plan),
     `calls ${row.calls.given}`,
@@ -133,7 +133,7 @@ function sizeLines(turn: DoneRow): string[] {
 
 function stepLines(turn: DoneRow): string[] {
   const asked = turn.attempts.map((one, at) => [
-    `ask ${at + 1}`,
+    `attempt ${at + 1}`,
     seconds(one.atMs),
     `${plain(one.upstream)} ${one.status ?? ""} ${one.fault ?? ""}`.trimEnd(),
     one.waitMs === undefined

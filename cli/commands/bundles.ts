@@ -40,15 +40,15 @@ export async function bundle(name: string, options: Options): Promise<void> {
   if (options.preview === true) print(previewLines(text));
   print(
     content === "masked"
-      ? `${path}: words and numbers of the conversation are masked${names === "masked" ? ", names of tools too" : "; names of tools and keys of schemas are there"}.`
-      : `${path}: the conversation is there as it was; give it to nobody who may not read it.`,
+      ? `${path}: words and numbers of the conversation${names === "masked" ? " and names of tools are masked" : " are masked; names of tools and keys of schemas are readable"}.`
+      : `${path}: the conversation is readable; share the file only with readers who may see it.`,
   );
-  print(`Not written: ${left_out.join(", ") || "nothing"}.`);
-  for (const one of found) print(`Line ${one.line} holds what looks like a key.`);
+  print(`Omitted: ${left_out.join(", ") || "nothing"}.`);
+  for (const one of found) print(`Line ${one.line} contains text that looks like a key.`);
   print(
     found.length === 0
       ? "No key was found."
-      : "Do not share it; record the turn again with this version, and tell us.",
+      : "Do not share the file. Record the turn again with this version, and report the problem.",
   );
 }
 
@@ -93,7 +93,8 @@ export async function replay(name: string, options: Options): Promise<void> {
   process.exitCode = difference === undefined ? exitCode.well : exitCode.wrong;
   if (options.json === true)
     return printJson({ id: bundle.head.id, same: difference === undefined, difference });
-  if (difference === undefined) return print(`Turn ${bundle.head.id} replays the same.`);
+  if (difference === undefined)
+    return print(`Turn ${bundle.head.id} replays without a difference.`);
   print(differenceLines(difference));
 }
 
@@ -126,7 +127,7 @@ async function askLive(
 ): Promise<void> {
   if (bundle.head.content === "masked" && !anyway)
     throw refusal(
-      "The bundle is masked, so a model would be asked nonsense. Record the turn again with `recording.content: full`, or add `--anyway` to ask it all the same.",
+      "The bundle is masked, so the model would receive replaced words. Record the turn again with `recording.content: full`, or pass `--anyway`.",
     );
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   if (!loaded.ok) throw new Problems(loaded.findings.map(findingLine));
@@ -152,7 +153,7 @@ function againstLines({
 }: AgainstResult): string[] {
   const lines = [`Recorded: ${summaryLine(recorded)}`, `${target}: ${summaryLine(live)}`];
   if (outcome === "unreachable")
-    return [...lines, "Nothing was compared, since the upstream did not answer."];
+    return [...lines, "Nothing was compared, because the upstream did not answer."];
   if (difference !== undefined)
     return [...lines, `The answers differ: ${difference.what}.`, ...sidesOf(difference)];
   if (value === undefined) return [...lines, "The answers are the same; words are not compared."];
@@ -186,12 +187,12 @@ export async function openBundleFile(name: string, config?: string): Promise<Bun
   const foreign = isDefault ? foreignPlace(folder) : undefined;
   if (foreign !== undefined)
     throw refusal(
-      `There is no file ${name}, and recorded turns are not looked for because ${foreign}; name the file.`,
+      `There is no file ${name}, and the folder of recorded turns is not searched because ${foreign}; name the file.`,
     );
   const path = await findBundle(folder, name);
   if (path === undefined)
     throw refusal(
-      `There is no file ${name}, and no turn of that id in ${folder}; look there for what was recorded.`,
+      `There is no file ${name}, and no turn with this id in ${folder}; that folder lists the recorded turns.`,
     );
   return read(path, isDefault);
 }

@@ -13,7 +13,7 @@ import { aligned } from "../output.ts";
 import type { Options } from "../options.ts";
 
 /** `patchbay check`: all problems at once, or a summary of the configuration. */
-export async function check({ config: file, json = false }: Options): Promise<void> {
+export async function checkCommand({ config: file, json = false }: Options): Promise<void> {
   const loaded = loadConfig({ file, env: environment(), directory: process.cwd() });
   const rest = loaded.ok ? await openingFindings(loaded.config, loaded.file) : loaded.findings;
   // The check fails if the folder's own configuration was passed over.
@@ -32,13 +32,13 @@ export async function check({ config: file, json = false }: Options): Promise<vo
     printJson({ ok: true, file: loaded.file, ...shown });
     return;
   }
-  print(`${loaded.file ?? "No file: zero configuration"}: no problems.`);
+  print(`${loaded.file ?? "Configuration from the environment"}: no problems.`);
   if (tenants.length > 0) print(["tenants:", ...aligned(tenants.map((one) => [one]))]);
   const rows = upstreams.map((one) => [one.name, one.dialect, one.base_url ?? "", one.key ?? ""]);
   print(["upstreams:", ...aligned(rows)]);
   const places = Object.entries(models).map(([name, to]) => [name, "->", to.join(", then ")]);
   const [some] = upstreams;
-  const address = some && ` by name; ask for upstream/model, such as ${some.name}/MODEL`;
+  const address = some && ` by name; clients ask for upstream/model, such as ${some.name}/MODEL`;
   const none = [[`none${address ?? ""}`]];
   print(["models:", ...aligned(places.length > 0 ? places : none)]);
   const { kind, place = "" } = store;

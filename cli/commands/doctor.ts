@@ -23,8 +23,9 @@ import {
   runningExaminer,
 } from "../doctor/examiner.ts";
 import { writeFix } from "../doctor/fix.ts";
-import { keyFor, rootOf } from "../gateways.ts";
-import { exitCode } from "../output.ts";
+import { keyFor } from "../gateways.ts";
+import { exitCode, noGatewayAt } from "../output.ts";
+import { rootOf } from "../remote.ts";
 import type { Options } from "../options.ts";
 
 type Probed = {
@@ -41,9 +42,8 @@ export async function doctor(options: Options): Promise<void> {
   await using examiner = await examinerFor(options, gateways);
   if (examiner === undefined) {
     process.exitCode = exitCode.nobody;
-    const said = `no gateway answers at ${options.url ?? ""}; start it there: patchbay serve`;
     if (json) printJson({ ok: false, by: null, checks: [] });
-    else print(said);
+    else print(noGatewayAt(options.url ?? ""));
     return;
   }
   const place = { env: environment(), home: homeFolder() ?? "/", directory: process.cwd() };
@@ -91,7 +91,7 @@ async function probing(
       printError(`Up to ${requests} requests go to ${name} at ${upstream}, and may be billed.`);
     const probe = await examiner.probe(model);
     const isNew = fix && Object.keys(probe.capabilities).length > 0;
-    const written = isNew ? fixed(probe, { file: config, said: file }) : undefined;
+    const written = isNew ? fixed(probe, { file: config, reported: file }) : undefined;
     return { checks: probe.checks, probe, written };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -107,18 +107,21 @@ async function probing(
  */
 function fixed(
   probe: Probe,
-  { file: named, said }: { readonly file: string | undefined; readonly said: string | undefined },
+  {
+    file: named,
+    reported,
+  }: { readonly file: string | undefined; readonly reported: string | undefined },
 ): Probed["written"] {
   const env = environment();
   const { file, again, passedOver } = loadConfig({ file: named, env, directory: process.cwd() });
-  if (said === undefined)
-    throw refusal("There is no configuration file to write to. Make one first: patchbay init");
-  if (file !== said)
+  if (reported === undefined)
+    throw refusal("There is no configuration file to change. To write one: patchbay init");
+  if (file !== reported)
     throw refusal(
       [
-        `The gateway reports that it runs on ${said}, and this command goes by ${file ?? "no file"}, so nothing is written.`,
+        `The gateway reports the file ${reported}, but this command uses ${file ?? "no file"}, so nothing was written.`,
         ...passedOver.map(findingLine),
-        "Name the file that is to be changed: patchbay doctor --config FILE --probe MODEL --fix",
+        "Name the file to change: patchbay doctor --config FILE --probe MODEL --fix",
       ].join(" "),
     );
   const { backup, text } = writeFix(file, probe);
@@ -157,16 +160,16 @@ function* probeLines({ probe, written }: Probed): Generator<string> {
   if (probe === undefined) return;
   yield "";
   if (Object.keys(probe.capabilities).length === 0) {
-    yield "The profile says nothing that was shown to be otherwise.";
+    yield "The results agree with the profile.";
     return;
   }
-  yield "This would make the profile true:";
+  yield "These capabilities would correct the profile:";
   yield "";
   yield* capabilitiesText(probe).trimEnd().split("\n");
   yield "";
   yield written === undefined
-    ? "To write it: patchbay doctor --probe --fix"
-    : `It is written to ${written.file}; what was there is kept as ${written.backup}.`;
+    ? "To write them: patchbay doctor --probe --fix"
+    : `They were written to ${written.file}; the former file was kept as ${written.backup}.`;
 }
 
 function probeJson({ probe, written }: Probed): object | null {

@@ -39,11 +39,11 @@ export async function init({ yes = false, force = false, json = false }: Options
     trustConfig(file, environment(), text);
   }
   if (json) printJson({ ...found, file: writes ? file : null, config: text });
-  else if (writes) print(`${file} is written. Next: patchbay check, then patchbay serve`);
+  else if (writes) print(`${file} was written. Next: patchbay check, then patchbay serve`);
   else
     print([
       ...text.split("\n"),
-      `Nothing is written; \`patchbay init --yes\` writes it to ${file}`,
+      `Nothing was written. To write it to ${file}: patchbay init --yes`,
     ]);
 }
 
@@ -56,9 +56,7 @@ async function isWanted(): Promise<boolean> {
 function write(file: string, text: string, force: boolean): void {
   if (existsSync(file)) {
     if (force) return void replaceFile(file, text);
-    throw refusal(
-      `${file} is there already; \`--force\` replaces it and keeps the old one beside it.`,
-    );
+    throw refusal(`${file} already exists; \`--force\` replaces it and keeps a copy.`);
   }
   try {
     writeFileSync(file, text, { flag: "wx" });
@@ -124,8 +122,8 @@ export function configText(found: Found): string {
   const [first, ...others] = entries;
   const isDemo = first === undefined;
   const lines = [
-    "# Written by `patchbay init`. `patchbay check` says what is wrong with it,",
-    "# `patchbay serve` takes it up. After a change run `patchbay trust`: a running gateway takes it up then.",
+    "# Written by `patchbay init`. `patchbay check` lists its problems, `patchbay serve` runs it.",
+    "# After a change run `patchbay trust`; a running gateway then applies the change.",
     "upstreams:",
     ...entries.flatMap(entryLines),
     ...(isDemo
@@ -150,7 +148,7 @@ function modelLines(
     for (const model of models)
       if (model !== "*" && !places.has(model)) places.set(model, `${name}/${model}`);
   const listed = Array.from(places, ([model, place]) => `  ${quoted(model)}: ${quoted(place)}`);
-  const head = "models:   # what clients ask for: upstream/model; a list is tried in order";
+  const head = "models:   # name for clients: upstream/model; a list is tried in order";
   const rest = "   # every other name";
   if (first === undefined) return [head, "  demo: demo/demo", `  "*": demo/demo${rest}`];
   const all = `  "*": ${quoted(first.rest)}`;
@@ -159,7 +157,7 @@ function modelLines(
   return [
     ...(listed.length === 0 ? [] : [head, ...listed]),
     "# A model name that is not under `models` goes to the upstream whose provider has such models:",
-    "# claude-* to Anthropic, gpt-* to OpenAI. To answer for every other name too, add there:",
+    "# claude-* to Anthropic, gpt-* to OpenAI. To serve every other name too, add under `models`:",
     `# ${all}`,
   ];
 }

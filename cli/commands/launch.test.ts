@@ -26,7 +26,7 @@ it("adds up turns, calls and tokens, and says how often what went wrong", () => 
     { type: "refusal", at: 0, requestId: "r", route: "", status: 404, fault: "request.invalid" },
   ];
   expect(countLine(countTurns(batch(turns)))).toBe(
-    "3 turns, 2 tool calls, 2,400 tokens in, 10 out, 2x upstream.auth, 1x request.invalid",
+    "3 turns, 2 tool calls, 2400 tokens in, 10 out, 2x upstream.auth, 1x request.invalid",
   );
 });
 

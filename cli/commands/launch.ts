@@ -27,13 +27,14 @@ import {
   type RecordedGateway,
 } from "../../src/serving.ts";
 import { type FeedBatch, statusSchema } from "../../src/observe/console/wire.ts";
-import { keyFor, rootOf } from "../gateways.ts";
+import { keyFor } from "../gateways.ts";
 import { exitCode, recordedLine } from "../output.ts";
-import type { Agent } from "../launch/agent.ts";
+import { modelsAt, rootOf } from "../remote.ts";
+import type { LaunchAgent } from "../launch/agent.ts";
 import { findAgent, programOf } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
-import { checkModel, modelFor, modelsAt } from "../launch/models-at.ts";
-import { outputOf, privateFolder, runAgent, versionNote } from "../launch/program.ts";
+import { checkModel, modelFor } from "../launch/model.ts";
+import { outputOf, privateFolder, runProgram, versionNote } from "../launch/program.ts";
 import type { With } from "../options.ts";
 
 /**
@@ -53,7 +54,7 @@ export async function launch(
   if (options.keep === true) return keep(agent, file, args, options);
   if (file === undefined)
     throw refusal(
-      `${agent.title} is not on PATH: there is no \`${agent.commands.join("` or `")}\`. To get it: ${agent.install}`,
+      `${agent.title} is not on PATH: there is no \`${agent.commands.join("` or `")}\`. To install it: ${agent.install}`,
     );
   const output = outputOf(file, env);
   const version = versionNote(agent, file, output);
@@ -61,7 +62,7 @@ export async function launch(
   const { url, key, notes, recorder } = gateway;
   for (const one of notes) printError(one);
   using folder = privateFolder();
-  const models = await modelsAt(url, key);
+  const models = await modelsAt({ url, key });
   const to = { ...chosenModels(agent, url, models, options), url, key, folder: folder.path };
   const slow = await checkModel(to);
   const pointing = await agent.point(to, output);
@@ -72,7 +73,7 @@ export async function launch(
   const arrivals = await watchArrivals(url, env);
   // Recording starts here, because the check of the model is no turn of the agent.
   if (record !== undefined) recorder?.order({ mode: record === true ? "all" : record });
-  process.exitCode = await runAgent(file, [...(pointing.args ?? []), ...args], {
+  process.exitCode = await runProgram(file, [...(pointing.args ?? []), ...args], {
     ...env,
     ...pointing.env,
   });
@@ -84,7 +85,7 @@ export async function launch(
 
 /** The models for an agent, of those that a gateway lists. */
 function chosenModels(
-  agent: Agent,
+  agent: LaunchAgent,
   url: string,
   models: readonly string[],
   { model = modelFor(agent, models), small = model, context }: With<"context">,
@@ -96,17 +97,18 @@ function chosenModels(
 
 /** `--keep`: changes the agent's settings and runs nothing. */
 async function keep(
-  agent: Agent,
+  agent: LaunchAgent,
   file: string | undefined,
   args: readonly string[],
   options: With<"context">,
 ): Promise<void> {
-  if (args.length > 0) throw refusal("`--keep` runs nothing; leave out what follows the agent.");
+  if (args.length > 0)
+    throw refusal("`--keep` does not run the agent; remove the arguments after its name.");
   const env = environment();
   const key = keyFor(options, env);
   const url = rootOf(options.url ?? "http://127.0.0.1:11435");
   const missing: string[] = [];
-  const listed = await modelsAt(url, key ?? "unused").catch((error: unknown): readonly string[] => {
+  const listed = await modelsAt({ url, key }).catch((error: unknown): readonly string[] => {
     // With `--model` the gateway need not run yet.
     if (options.model === undefined || !(error instanceof Fault)) throw error;
     missing.push(error.message);
@@ -119,10 +121,10 @@ async function keep(
   const kept = await keepAgent(agent, { ...chosen, url, key, models }, { env, output });
   const notes = [...missing, ...kept.notes];
   if (options.json === true) printJson({ agent: agent.name, ...kept, notes, url });
-  else print([`${kept.file} points at ${model} through ${url}.`, ...notes]);
+  else print([`${kept.file} now selects ${model} through ${url}.`, ...notes]);
 }
 
-function restore(agent: Agent, env: Environment, json: boolean): void {
+function restore(agent: LaunchAgent, env: Environment, json: boolean): void {
   const restored = restoreAgent(agent, env);
   if (restored.outcome === "by hand") process.exitCode = exitCode.wrong;
   if (json) printJson({ agent: agent.name, ...restored });
@@ -139,7 +141,7 @@ type Reached = AsyncDisposable & {
 };
 
 async function gatewayFor(
-  { name: agent }: Agent,
+  { name: agent }: LaunchAgent,
   { url, key, config: file, strict = false }: With<"context">,
   env: Environment,
 ): Promise<Reached> {
@@ -147,7 +149,7 @@ async function gatewayFor(
     return openOwnGateway({ agent, file, env, directory: process.cwd() }, strict);
   if (strict)
     throw refusal(
-      "`--strict` is for a gateway of the launch's own; that at `--url` has `tools.strict` in its configuration.",
+      "`--strict` applies to the separate gateway of a launch; for the gateway at `--url`, set `tools.strict` in its configuration.",
     );
   const close = (): Promise<void> => Promise.resolve();
   const sent = keyFor({ key }, env) ?? "unused";
@@ -194,7 +196,7 @@ async function openOwnGateway(
 
 /** Reports on standard error, since standard output is the agent's. */
 function report(
-  agent: Agent,
+  agent: LaunchAgent,
   arrived: Awaited<ReturnType<Arrivals>>,
   { isOwn, json }: { readonly isOwn: boolean; readonly json: boolean },
 ): void {
@@ -205,10 +207,10 @@ function report(
   if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
   else if (isIdle)
     printError(
-      `${agent.title} asked this gateway nothing. If it answered, its answers came from elsewhere: see whether its own settings or arguments name another address.`,
+      `${agent.title} sent no request to this gateway. If it answered, it used another server; look for another address in its settings and arguments.`,
     );
   else if (count !== undefined) {
-    const resume = agent.resume === undefined ? "" : `. To go on: ${agent.resume}`;
+    const resume = agent.resume === undefined ? "" : `. To continue: ${agent.resume}`;
     printError(`${countLine(count)}${resume}`);
   }
 }
@@ -268,14 +270,12 @@ export function countTurns({ turns: rows, lost }: Pick<FeedBatch, "turns" | "los
   return { turns, calls, usage, cost, faults };
 }
 
-const plural = (count: number, word: string): string =>
-  `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 /** The counts in one line. */
 export function countLine({ turns, calls, usage, cost, faults }: TurnCount): string {
   const words = [plural(turns, "turn"), plural(calls, "tool call")];
-  if (usage !== undefined)
-    words.push(`${plural(usage.input, "token")} in, ${usage.output.toLocaleString("en")} out`);
+  if (usage !== undefined) words.push(`${plural(usage.input, "token")} in, ${usage.output} out`);
   if (cost !== undefined) words.push(`$${cost.toFixed(4)}`);
   for (const [fault, count] of Object.entries(faults)) words.push(`${count}x ${fault}`);
   return words.join(", ");

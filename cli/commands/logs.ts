@@ -22,7 +22,7 @@ export async function logs(options: With<"last">): Promise<void> {
   process.once("SIGINT", () => ending.abort());
   for await (const batch of followed.watch(ending.signal, { last, follow }))
     printBatch(batch, { json, follow });
-  if (follow && !ending.signal.aborted) printError("The gateway has gone.");
+  if (follow && !ending.signal.aborted) printError("The gateway has stopped.");
 }
 
 function printBatch(
@@ -34,7 +34,7 @@ function printBatch(
     ...notices.map((one) => ({ one, lines: () => [noticeLine(one)] })),
   ].toSorted((a, b) => a.one.at - b.one.at);
   const skipped = (follow ? lost : 0) + unsent;
-  if (skipped > 0 && !json) print(`… ${skipped} more turns`);
+  if (skipped > 0 && !json) print(`… ${skipped} more turns are not shown`);
   for (const { one, lines } of entries)
     if (json) printJson(one);
     else print(lines());

@@ -11,10 +11,10 @@ import {
   printOver,
   refusal,
 } from "../../src/terminal.ts";
-import { exitCode, recordedLine, turns } from "../output.ts";
+import { exitCode, recordedLine, recordedTurns, turns } from "../output.ts";
 import { noGateway, runningGateways } from "../gateways.ts";
 import { agents } from "../launch/agents.ts";
-import { runAgent } from "../launch/program.ts";
+import { runProgram } from "../launch/program.ts";
 import { launch } from "./launch.ts";
 import type { Options } from "../options.ts";
 
@@ -56,7 +56,7 @@ export async function record(command: readonly string[], options: Options): Prom
   }, RENEWED_MS);
   const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
   try {
-    if (name !== undefined) process.exitCode = await runAgent(programAt(name, env), args, env);
+    if (name !== undefined) process.exitCode = await runProgram(programAt(name, env), args, env);
     else await ended;
   } finally {
     clearInterval(renewing);
@@ -76,14 +76,13 @@ const beginLine = (
   const until =
     forMs === undefined
       ? "until this command ends"
-      : `for ${Math.round(forMs / 1000)} s; Ctrl-C ends it before`;
-  const what = mode === "all" ? "every turn" : "turns that fail";
-  return `Recording ${what}, content ${content}, to ${folder} ${until}.`;
+      : `for ${Math.round(forMs / 1000)} s; Ctrl-C ends it earlier`;
+  return `Recording ${recordedTurns[mode]}, content ${content}, to ${folder} ${until}.`;
 };
 
 /** Prints the number of turns so far and, at a terminal, the seconds that are left. */
 function countTurns(sockets: readonly string[], before: Found, leftMs: () => number): () => void {
-  let told = 0;
+  let printed = 0;
   let isAsking = false;
   const look = async (): Promise<void> => {
     isAsking = true;
@@ -92,8 +91,8 @@ function countTurns(sockets: readonly string[], before: Found, leftMs: () => num
     const left = leftMs();
     const rest = left === Infinity ? "" : `, ${Math.ceil(left / 1000)} s left`;
     const line = `${turns(count)} so far${rest}.`;
-    if (!printOver(line) && count !== told) printError(line);
-    told = count;
+    if (!printOver(line) && count !== printed) printError(line);
+    printed = count;
   };
   const counting = setInterval(() => {
     if (!isAsking) void look().catch(() => {}); // The end of the command reports a gateway that has gone.
@@ -134,7 +133,7 @@ async function finish(
   if (gone === undefined) return;
   if (gone.reason instanceof Fault) throw gone.reason;
   printError(
-    `The gateway has gone, and with it the turns that were under way. What was over by then is in ${summed(before).folder}.`,
+    `The gateway has stopped, and the turns that were running are lost. The recorded turns are in ${summed(before).folder}.`,
   );
   process.exitCode ??= exitCode.nobody;
 }
@@ -164,7 +163,7 @@ async function ask(
 function summed(found: Found): State {
   const states = [...found.values()];
   const [first] = states;
-  if (first === undefined) throw refusal("The gateway has gone.");
+  if (first === undefined) throw refusal("The gateway has stopped.");
   const sum = (of: (state: State) => number): number =>
     states.reduce((total, state) => total + of(state), 0);
   return { ...first, written: sum((one) => one.written), missed: sum((one) => one.missed) };
@@ -184,5 +183,5 @@ const interrupted = (forMs?: number): Promise<void> =>
 function programAt(name: string, env: Environment): string {
   const file = onPath(name, env["PATH"] ?? env["Path"] ?? "");
   if (file !== undefined) return file;
-  throw refusal(`There is no \`${name}\` on PATH.`);
+  throw refusal(`\`${name}\` is not on PATH.`);
 }

@@ -39,6 +39,7 @@ import {
   type WorkersOptions,
   workersProblem,
 } from "../workers.ts";
+import { recordedTurns } from "../output.ts";
 import type { With } from "../options.ts";
 
 /** `patchbay serve`: runs a gateway until a signal ends it. */
@@ -124,9 +125,9 @@ function recordingLine(
   { telemetry, recording: { content, folder } }: Config,
   env: Environment,
 ): string | undefined {
-  const turns = { off: undefined, failures: "turns that fail", all: "every turn" };
-  const recorded = turns[telemetry.recording];
-  return recorded && `Recording ${recorded}, ${content}, to ${folder ?? recordingsFolder(env)}`;
+  const { recording: mode } = telemetry;
+  if (mode === "off") return undefined;
+  return `Recording ${recordedTurns[mode]}, ${content}, to ${folder ?? recordingsFolder(env)}`;
 }
 
 async function serveByWorkers(

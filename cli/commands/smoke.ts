@@ -1,8 +1,9 @@
 import { environment, Fault, print, printFault, printJson, refusal } from "../../src/terminal.ts";
 import { aligned, exitCode } from "../output.ts";
 import { chooseGateway, keyFor } from "../gateways.ts";
-import { blocksIn, cityIn } from "../smoke/judge.ts";
-import { type Answer, look, type Report, Unreachable } from "../smoke/look.ts";
+import { useToolBlocks, cityIn } from "../smoke/judge.ts";
+import { type SmokeAnswer, look, type SmokeReport } from "../smoke/look.ts";
+import { Unreachable } from "../remote.ts";
 import type { SeenCall } from "../smoke/clients.ts";
 import { configurationText, localStatuses } from "./status.ts";
 import type { With } from "../options.ts";
@@ -13,7 +14,7 @@ export async function smoke({
   ...options
 }: With<"url" | "expect" | "timeout">): Promise<void> {
   const key = keyFor(options, environment());
-  let report: Report;
+  let report: SmokeReport;
   const known = await configurationAt(options.url);
   try {
     refuseAllowSingle(options);
@@ -41,7 +42,7 @@ async function configurationAt(url: string): Promise<string | undefined> {
 
 function refuseAllowSingle({ allowSingle = false }: With<"url" | "expect" | "timeout">): void {
   if (!allowSingle) return;
-  throw refusal("There is no `--allow-single` here; give `--expect 1` instead.");
+  throw refusal("The option `--allow-single` does not exist; use `--expect 1` instead.");
 }
 
 function refuseContradiction({ expect, atMost }: With<"url" | "expect" | "timeout">): void {
@@ -51,11 +52,11 @@ function refuseContradiction({ expect, atMost }: With<"url" | "expect" | "timeou
   );
 }
 
-function* lines({ ok, url, model, least, answers, problems }: Report): Generator<string> {
+function* lines({ ok, url, model, least, answers, problems }: SmokeReport): Generator<string> {
   yield `${url}, model ${model}: bursts of ${least} or more calls`;
   yield "";
   const rows = aligned([
-    ["", "door", "answer", "output", "calls", "finish", "told", "blocks"],
+    ["", "door", "answer", "output", "calls", "finish", "statistics", "blocks"],
     ...answers.map(rowOf),
   ]);
   yield* rows.slice(0, 1);
@@ -66,11 +67,13 @@ function* lines({ ok, url, model, least, answers, problems }: Report): Generator
   yield "";
   yield* problems;
   const good = answers.filter((answer) => answer.problems.length === 0).length;
-  const sum = `${good} of ${answers.length} answers are as they should be`;
-  yield ok ? `${sum}.` : `${sum}${problems.length > 0 ? ", and some disagree" : ""}: it fails.`;
+  const sum = `${good} of ${answers.length} answers are correct`;
+  yield ok
+    ? `${sum}.`
+    : `${sum}${problems.length > 0 ? ", and streams differ from whole answers" : ""}. The test failed.`;
 }
 
-function rowOf({ scene, seen, problems }: Answer): readonly string[] {
+function rowOf({ scene, seen, problems }: SmokeAnswer): readonly string[] {
   const { calls, figures } = seen;
   return [
     problems.length === 0 ? "ok" : "FAIL",
@@ -82,7 +85,7 @@ function rowOf({ scene, seen, problems }: Answer): readonly string[] {
     figures === undefined
       ? "-"
       : `count=${figures.count} truncated=${figures.truncated} mode=${figures.mode}`,
-    String(blocksIn(seen.text).length),
+    String(useToolBlocks(seen.text).length),
   ];
 }
 
@@ -94,7 +97,7 @@ const inOrder = (calls: readonly SeenCall[]): string =>
     )
     .join(", ");
 
-const jsonOf = ({ answers, least, ...report }: Report): object => ({
+const jsonOf = ({ answers, least, ...report }: SmokeReport): object => ({
   ...report,
   expect: least,
   answers: answers.map(({ scene, seen, problems }) => ({
@@ -103,7 +106,7 @@ const jsonOf = ({ answers, least, ...report }: Report): object => ({
     calls: seen.calls,
     finish: seen.finish,
     figures: seen.figures ?? null,
-    blocks: blocksIn(seen.text).length,
+    blocks: useToolBlocks(seen.text).length,
     flaws: problems,
   })),
 });

@@ -2,22 +2,15 @@ import { type GatewayStatus, statusSchema } from "../../src/observe/console/wire
 import {
   askGateway,
   environment,
-  fieldsOf,
-  listOf,
   type LocalGateway,
   print,
   printError,
   printJson,
 } from "../../src/terminal.ts";
 import { sourceText } from "../../src/configuration.ts";
-import { aligned, exitCode } from "../output.ts";
-import {
-  askRemote,
-  chooseGateway,
-  noGateway,
-  type RemoteGateway,
-  runningGateways,
-} from "../gateways.ts";
+import { aligned, dateText, exitCode, noGatewayAt, recordedTurns } from "../output.ts";
+import { chooseGateway, noGateway, runningGateways } from "../gateways.ts";
+import { modelsAt, readinessOf, type RemoteGateway } from "../remote.ts";
 import { findAll, foundLines } from "./init.ts";
 import type { Options } from "../options.ts";
 
@@ -76,13 +69,13 @@ async function ask(gateway: LocalGateway): Promise<AskedStatus[]> {
   const asked = gateway.sockets.map((socket) =>
     askGateway(socket, statusSchema, { path: "/status", signal }),
   );
-  const told = (await Promise.allSettled(asked)).flatMap((one) =>
+  const statuses = (await Promise.allSettled(asked)).flatMap((one) =>
     one.status === "fulfilled" ? one.value : [],
   );
-  const [first, ...others] = told;
+  const [first, ...others] = statuses;
   if (first === undefined) return [];
   const found = others.reduce(together, first);
-  const answering = told.length;
+  const answering = statuses.length;
   const problems = [...workerProblems(gateway.workers, answering), ...problemsOf(found)];
   return [{ gateway, answering, status: found, problems }];
 }
@@ -93,7 +86,7 @@ const workerProblems = (count: number, answering: number): StatusProblem[] =>
     : [
         {
           about: "workers",
-          problem: `${answering} of ${count} answer; one that has ended is started again every second, and the log says why it ends`,
+          problem: `${answering} of ${count} workers answer; a worker that ends is restarted after a second, and the log gives the reason`,
         },
       ];
 
@@ -124,16 +117,14 @@ function rejectedProblem(rejected: GatewayStatus["rejected"]): StatusProblem[] {
   const [first = "it cannot be used", ...others] = problems;
   const more =
     others.length === 0 ? "" : ` (${others.length} more; \`patchbay check\` lists them all)`;
-  const problem = `rejected since ${dateText(since)}, and the running configuration stays in force: ${first}${more}`;
+  const problem = `rejected since ${dateText(since)}; the gateway keeps its former configuration: ${first}${more}`;
   return [{ about: `configuration${file === undefined ? "" : ` ${file}`}`, problem }];
 }
-
-const dateText = (at: number): string => new Date(at).toLocaleString();
 
 /** Its kind and, after an absence, the times of its end and start. */
 function storeText({ kind, awayAt, backAt }: GatewayStatus["store"]): string {
   if (awayAt === undefined || backAt === undefined) return kind;
-  return `${kind}, back since ${dateText(backAt)}; it was away since ${dateText(awayAt)}`;
+  return `${kind}; unreachable from ${dateText(awayAt)} to ${dateText(backAt)}`;
 }
 
 /** The status of one gateway, problems first. */
@@ -161,7 +152,7 @@ export function statusLines({
       ],
       ["models", Object.keys(found.models).join(", ") || "upstream/model"],
       ["store", storeText(found.store)],
-      ["key", found.keyed ? "needed" : "none needed"],
+      ["key", found.keyed ? "required" : "not required"],
       ...recordingLine(found),
       [
         "turns",
@@ -175,8 +166,6 @@ export function statusLines({
 export const configurationText = ({ files, keys }: GatewayStatus): string =>
   sourceText({ file: files.length === 0 ? undefined : files.join(", "), keys });
 
-const recordedTurns = { failures: "turns that fail", all: "every turn" };
-
 /** Empty unless turns are recorded. */
 function recordingLine({ recording }: GatewayStatus): string[][] {
   if (recording === undefined || recording.mode === "off") return [];
@@ -184,33 +173,27 @@ function recordingLine({ recording }: GatewayStatus): string[][] {
   return [["recording", `${recordedTurns[mode]}, ${content}, to ${folder}`]];
 }
 
-/** The status of a gateway elsewhere, as its clients see it. */
+/** The status of a remote gateway, as its clients see it. */
 async function remoteStatus(remote: RemoteGateway, { json = false }: Options): Promise<void> {
-  let ready: unknown;
-  try {
-    ready = await askRemote(remote, "/readyz");
-  } catch (error) {
-    printError((error as Error).message);
-    process.exitCode = / answers \d/.test((error as Error).message)
-      ? exitCode.wrong
-      : exitCode.nobody;
+  const ready = await readinessOf(remote);
+  if (ready === undefined) {
+    printError(noGatewayAt(remote.url));
+    process.exitCode = exitCode.nobody;
     return;
   }
-  const models = listOf(fieldsOf(await askRemote(remote, "/v1/models"))?.data) ?? [];
-  const names = models.map((one) => String(fieldsOf(one)?.id));
-  const upstreams = fieldsOf(fieldsOf(ready)?.upstreams) ?? {};
+  const models = await modelsAt(remote);
+  const { upstreams } = ready;
   const problems = Object.entries(upstreams).filter(([, state]) => state !== "ready");
-  process.exitCode = problems.length === 0 ? exitCode.well : exitCode.wrong;
-  if (json) return printJson([{ url: remote.url, upstreams, models: names }]);
-  const lines = [
+  process.exitCode = ready.isReady && problems.length === 0 ? exitCode.well : exitCode.wrong;
+  if (json) return printJson([{ url: remote.url, upstreams, models }]);
+  print([
     `Patchbay on ${remote.url}`,
     ...problems.map(([name, state]) => `  WRONG  upstream ${name}: ${String(state)}`),
     ...aligned([
       ["upstreams", Object.keys(upstreams).join(", ")],
-      ["models", names.join(", ")],
+      ["models", models.join(", ")],
     ]),
-  ];
-  print(lines);
+  ]);
 }
 
 /** `patchbay` alone: shows the findings and the next commands. It starts nothing. */
@@ -219,20 +202,20 @@ export async function overview(): Promise<void> {
   const isRunning = running.length > 0;
   const agent = found.agents[0]?.name ?? "codex";
   print([
-    ...(isRunning ? running.flatMap(statusLines) : ["No gateway of yours runs here."]),
+    ...(isRunning ? running.flatMap(statusLines) : ["No gateway is running on this machine."]),
     "",
     ...foundLines(found),
     "",
     ...(isRunning
       ? [
-          "  patchbay top                its turns as they come",
-          "  patchbay doctor             whether its keys, upstreams and models are well",
-          `  patchbay launch ${agent.padEnd(12)}an agent on one of its models`,
+          "  patchbay top                show its turns live",
+          "  patchbay doctor             check its keys, upstreams and models",
+          `  patchbay launch ${agent.padEnd(12)}run an agent on one of its models`,
         ]
       : [
-          "  patchbay init               write patchbay.yaml from what was found",
-          "  patchbay serve              run the gateway; without a file, what was found or the demo",
-          `  patchbay launch ${agent.padEnd(12)}an agent with a gateway of its own`,
+          "  patchbay init               write a patchbay.yaml for these findings",
+          "  patchbay serve              run the gateway: with a file, else with these findings or the demo",
+          `  patchbay launch ${agent.padEnd(12)}run an agent with a separate gateway`,
         ]),
     "",
     "patchbay --help lists every command.",

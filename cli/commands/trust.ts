@@ -10,12 +10,12 @@ export function trust(named: string | undefined, { remove = false, json = false 
   const file = named === undefined ? fileHere() : resolve(named);
   if (!configNames.includes(basename(file)))
     throw refusal(
-      `${file} is none of the names that are looked for in a folder: ${configNames.join(", ")}. Name it with \`--config\` instead.`,
+      `${file} has none of the names that commands look for: ${configNames.join(", ")}. Pass it with \`--config\` instead.`,
     );
   const isDone = remove ? dropTrust(file, env) : trustConfig(file, env);
   if (json) return printJson({ file, trusted: !remove });
-  if (!remove) print(`${file} is trusted as it is now.`);
-  else print(`${file} is not trusted${isDone ? " any more" : ", nor was it"}.`);
+  if (!remove) print(`${file} is trusted in its present version.`);
+  else print(`${file} ${isDone ? "is no longer" : "was not"} trusted.`);
 }
 
 function fileHere(): string {
@@ -24,6 +24,6 @@ function fileHere(): string {
     .find((file) => existsSync(file));
   if (found !== undefined) return found;
   throw refusal(
-    `There is no ${configNames.join(", ")} in ${process.cwd()}; go to its folder, or name it.`,
+    `${process.cwd()} contains no ${configNames.join(", ")}; change to the folder of the file, or name the file.`,
   );
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connect } from "node:net";
 import { type Environment, isLoopback, readTextFile, stateFolder } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
-import type { Agent } from "../launch/agent.ts";
+import type { LaunchAgent } from "../launch/agent.ts";
 import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
 import { installedAgents } from "../launch/agents.ts";
 import { check } from "./check.ts";
@@ -67,7 +67,7 @@ const foldersOf = ({ env, home, directory }: AgentPlace) => ({
 });
 
 /** The addresses of this machine in an agent's settings. */
-function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
+function addressesOf(agent: LaunchAgent, place: AgentPlace): readonly NamedAddress[] {
   const named = sources[agent.name] ?? [];
   const folders = foldersOf(place);
   const kept = agent.keeping?.file(place);
@@ -91,7 +91,7 @@ function addressesOf(agent: Agent, place: AgentPlace): readonly NamedAddress[] {
   ];
 }
 
-const journalOf = ({ name }: Agent, { env }: AgentPlace): Journal | undefined =>
+const journalOf = ({ name }: LaunchAgent, { env }: AgentPlace): Journal | undefined =>
   readJournal(journalFolder(name, env));
 
 const LONGEST = 1_000_000;
@@ -134,8 +134,8 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
     const addresses = addressesOf(agent, place);
     if (addresses.length > 0)
       return Promise.all(addresses.map((address) => addressCheck(title, address)));
-    const evidence = "is on PATH, and its settings name no address of this machine";
-    const remedy = `To have it ask this gateway: patchbay launch ${name}`;
+    const evidence = "is on PATH; its settings name no address of this machine";
+    const remedy = `To use it with this gateway: patchbay launch ${name}`;
     return [check("agent.address", title, "note", evidence, remedy)];
   });
   return (await Promise.all(checks)).flat();
@@ -145,13 +145,13 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
 const found = {
   connected: ["ok", "where a server listens"],
   refused: ["wrong", "where nothing listens"],
-  silent: ["unknown", "which neither answers nor refuses"],
+  silent: ["unknown", "which does not answer"],
 } as const;
 
 async function addressCheck(title: string, address: NamedAddress): Promise<Check> {
   const { place, origin, undo } = address;
   const [outcome, state] = found[await connectTo(new URL(origin))];
-  const undoing = undo === undefined ? `take the address out of ${place}.` : `undo it: ${undo}`;
+  const undoing = undo === undefined ? `remove the address from ${place}.` : `undo it: ${undo}`;
   const remedy = outcome === "ok" ? undefined : `Start the gateway there, or ${undoing}`;
   return check("agent.address", title, outcome, `${place} sends it to ${origin}, ${state}`, remedy);
 }

@@ -48,7 +48,7 @@ type Message = readonly [evidence: string, remedy: string];
 
 /** The evidence and the remedy in a message of two sentences. */
 export function wordsOfFault({ message }: Pick<Fault, "message">): Message {
-  const [, evidence = message, remedy = "Try again, and see the gateway's log."] =
+  const [, evidence = message, remedy = "Try again, and read the log of the gateway."] =
     /^(.*?[.)!?])\s+(?=[A-Z])(.*)$/s.exec(message) ?? [];
   return [evidence.replace(/\.$/, ""), remedy];
 }
@@ -56,7 +56,7 @@ export function wordsOfFault({ message }: Pick<Fault, "message">): Message {
 /** The evidence and the remedy in a message of the form "evidence; remedy". */
 export function wordsOfFinding(line: string): Message {
   const at = line.lastIndexOf("; ");
-  if (at === -1) return [line, "Correct it there."];
+  if (at === -1) return [line, "Correct it."];
   const remedy = line.slice(at + 2);
   const sentence = remedy.charAt(0).toUpperCase() + remedy.slice(1);
   return [line.slice(0, at), /[.!?]$/.test(sentence) ? sentence : `${sentence}.`];

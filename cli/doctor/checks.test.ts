@@ -138,7 +138,7 @@ describe("the environment of a gateway", () => {
     const [check] = environmentChecks(one, { GROQ_API_KEY: "other", XAI_API_KEY: "x" });
     expect(check).toMatchObject({ outcome: "note" });
     expect(check?.evidence).toBe(
-      "XAI_API_KEY set here and not for the gateway; MINE set for the gateway and not here; GROQ_API_KEY set to something else here",
+      "XAI_API_KEY set here and not for the gateway; MINE set for the gateway and not here; GROQ_API_KEY set to another value here",
     );
   });
 });

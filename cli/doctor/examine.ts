@@ -77,7 +77,7 @@ export function examineConfig(origin: ConfigOrigin, running?: Config): ConfigSta
     file === undefined || text === undefined ? undefined : readConfigFile(text, file, () => "");
   const about =
     file === undefined
-      ? "no file: keys in the environment are the configuration"
+      ? "no file: the keys in the environment are the configuration"
       : "the file has no problems";
   const keys = loaded.ok ? keysText(loaded.keys) : "";
   const said = (id: CheckId, of: string, outcome: CheckOutcome, line: string): Check =>
@@ -105,17 +105,17 @@ function appliedCheck(file: string, config: Config | undefined, running: Config)
   if (config === undefined)
     return applied(
       "wrong",
-      "the gateway goes on with an earlier version of the file",
-      "Correct the file: the gateway takes it up by itself.",
+      "the gateway still uses an earlier version of the file",
+      "Correct the file; the gateway then applies it.",
     );
   // With port 0 in the file, the system has chosen the port.
   const textOf = ({ server, ...rest }: Config): string =>
     JSON.stringify([{ ...server, port: 0 }, rest]);
-  if (textOf(config) === textOf(running)) return applied("ok", "the gateway runs on it");
+  if (textOf(config) === textOf(running)) return applied("ok", "the gateway uses this file");
   return applied(
     "note",
-    "the file says something else than what the gateway runs on",
-    "Wait a moment for it to be taken up; what a running gateway cannot change needs a restart.",
+    "the file differs from the configuration that the gateway uses",
+    "Wait a moment for the gateway to apply it. Some changes need a restart of the gateway.",
   );
 }
 
@@ -143,13 +143,13 @@ function permissionChecks(file: string, source: Source): Check[] {
   const octal = (mode & 0o777).toString(8);
   if ((mode & WRITABLE) !== 0)
     return wrong(
-      `others on this machine may change it (mode ${octal}), and with it where keys are sent`,
+      `other users of this machine can change it (mode ${octal}), and redirect requests with keys`,
       `chmod go-w ${file}`,
     );
   const keys = literalKeys(source);
   if ((mode & READABLE) === 0 || keys.length === 0) return [];
   return wrong(
-    `${keys.join(", ")} ${keys.length === 1 ? "stands" : "stand"} in it, and others on this machine may read it (mode ${octal})`,
+    `it contains ${keys.join(", ")}, and other users of this machine can read it (mode ${octal})`,
     `chmod 600 ${file}`,
   );
 }
@@ -200,7 +200,7 @@ function clockChecks({ dates, now }: MachineState): Check[] {
     return [check("machine.clock", "clock", "ok", `within ${seconds} s of \`${name}\``)];
   const evidence = `${seconds} s ${skew > 0 ? "behind" : "ahead of"} \`${name}\``;
   const remedy =
-    "Set the clock of this machine, best by NTP: certificates and signatures go by it.";
+    "Set the clock of this machine, preferably by NTP: certificates and signatures depend on it.";
   return [check("machine.clock", "clock", "wrong", evidence, remedy)];
 }
 
@@ -212,15 +212,15 @@ function* certificateChecks(env: Environment): Generator<Check> {
       id,
       "NODE_TLS_REJECT_UNAUTHORIZED",
       "wrong",
-      "is 0: anybody on the way can read keys and answers",
-      "Unset it, and name your own authority in NODE_EXTRA_CA_CERTS.",
+      "is 0: certificates are not checked, so an attacker on the network can read keys and answers",
+      "Unset it, and name your certificate authority in NODE_EXTRA_CA_CERTS.",
     );
   if (file !== "" && !isReadable(file))
     yield check(
       id,
       "NODE_EXTRA_CA_CERTS",
       "wrong",
-      `names ${file}, which cannot be read; Node goes on without it`,
+      `names ${file}, which cannot be read; Node ignores it`,
       "Correct the path or its permissions, and restart the gateway.",
     );
 }
@@ -241,12 +241,12 @@ function proxyChecks({ env, config }: MachineState): Check[] {
     const proxy = base === null ? undefined : proxyFor(base, env);
     return proxy === undefined ? [] : [{ name, host: proxy.host }];
   });
-  const remedy = "If that is not meant, name their hosts in NO_PROXY.";
+  const remedy = "To bypass the proxy, name their hosts in NO_PROXY.";
   return Array.from(
     Map.groupBy(named, ({ host }) => host),
     ([host, group]) => {
       const names = group.map(({ name }) => name).join(", ");
-      const evidence = `${names} ${group.length === 1 ? "is" : "are"} reached by this proxy, named in the environment`;
+      const evidence = `${names} ${group.length === 1 ? "is" : "are"} reached through this proxy, which the environment names`;
       return check("machine.proxy", host, "note", evidence, remedy);
     },
   );
@@ -259,11 +259,19 @@ function diskChecks(config: Config | undefined): Check[] {
   const { path } = config.store;
   const free = freeBytes(path);
   if (free === undefined) return [];
-  const evidence = `${Math.floor(free / (1024 * 1024))} MB are free where past answers are kept`;
+  const evidence = `${Math.floor(free / (1024 * 1024))} MB are free in the folder of stored answers`;
   const id = "machine.disk";
   return free >= LEAST_FREE
     ? [check(id, path, "ok", evidence)]
-    : [check(id, path, "wrong", evidence, "Make room, or name another place in `store.path`.")];
+    : [
+        check(
+          id,
+          path,
+          "wrong",
+          evidence,
+          "Free disk space, or name another file in `store.path`.",
+        ),
+      ];
 }
 
 /** The free bytes of the nearest folder that exists. */
@@ -313,14 +321,15 @@ export function environmentChecks(
   const parts = [
     "set here and not for the gateway",
     "set for the gateway and not here",
-    "set to something else here",
+    "set to another value here",
   ].flatMap((kind, at) => {
     const names = differing.filter((one) => kindOf(one) === at).map(([name]) => name);
     return names.length === 0 ? [] : [`${names.join(", ")} ${kind}`];
   });
   const about = ["gateway.environment", "environment"] as const;
-  if (parts.length === 0) return [check(...about, "ok", "the gateway's is like this shell's")];
+  if (parts.length === 0)
+    return [check(...about, "ok", "the gateway and this shell have the same variables")];
   const remedy =
-    "What is said of upstreams holds for the gateway's environment. To have it take up this shell's, restart it from here.";
+    "The checks of upstreams use the environment of the gateway. To use the one of this shell, restart the gateway from here.";
   return [check(...about, "note", parts.join("; "), remedy)];
 }

@@ -14,8 +14,6 @@ import {
   askGateway,
   type Environment,
   Fault,
-  fieldsIn,
-  fieldsOf,
   findGateways,
   foreignFolders,
   type LocalGateway,
@@ -23,7 +21,8 @@ import {
   version,
 } from "../../src/terminal.ts";
 import { loadConfig, type ConfigOrigin } from "../../src/configuration.ts";
-import { firstModel, look } from "../smoke/look.ts";
+import { firstModel, readinessOf, type RemoteGateway } from "../remote.ts";
+import { look } from "../smoke/look.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
 import { check } from "./check.ts";
 import { environmentChecks, type Examined, examine } from "./examine.ts";
@@ -51,14 +50,14 @@ export function runningExaminer(
     url,
     async examine() {
       const found = await askGateway(socket, examinationSchema, { path: "/checks" });
-      const checks = [check("gateway.running", url, "ok", `process ${pid} answered for itself`)];
+      const checks = [check("gateway.running", url, "ok", `process ${pid} made the checks`)];
       if (its !== version) {
         const evidence = `it is version ${its}, and this command is ${version}`;
         const remedy = "Restart the gateway to run the same version.";
         checks.push(check("gateway.version", url, "note", evidence, remedy));
       }
       if (others > 0) {
-        const evidence = `${others} more gateways run, and were not asked`;
+        const evidence = `${others} more gateways run, and were not checked`;
         const remedy = "Name one with --url; patchbay status lists them.";
         checks.push(check("gateway.others", url, "note", evidence, remedy));
       }
@@ -85,13 +84,13 @@ export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
   const gateway = loaded.ok ? openQuietly(loaded.config) : undefined;
   const examined = (): Examined => {
     if (gateway !== undefined) return gateway.examined();
-    throw new Fault("config.invalid", "The configuration is wrong, so no model can be asked.");
+    throw new Fault("config.invalid", "The configuration has problems, so no model can be called.");
   };
   const absent = check(
     "gateway.running",
     "gateway",
     "note",
-    "none of yours runs here: this command made the checks, in this shell's environment",
+    "no gateway is running on this machine: this command made the checks, in the environment of this shell",
     "To start one: patchbay serve",
   );
   return {
@@ -119,27 +118,19 @@ function openQuietly(config: Parameters<typeof openGateway>[0]) {
   }
 }
 
-const PATIENCE_MS = 10_000;
-
 /** Looks at a gateway elsewhere as its clients see it; undefined if no gateway answers there. */
-export async function remoteExaminer({
-  url,
-  key,
-}: {
-  readonly url: string;
-  readonly key: string | undefined;
-}): Promise<Examiner | undefined> {
-  const ready = await readyChecks(url);
+export async function remoteExaminer(remote: RemoteGateway): Promise<Examiner | undefined> {
+  const { url, key } = remote;
+  const ready = await readyChecks(remote);
   if (ready === undefined) return undefined;
-  const target = { url, key, timeoutMs: PATIENCE_MS };
   const named = async (model: string | undefined): Promise<string> =>
-    model ?? (await firstModel(target));
+    model ?? (await firstModel(remote));
   return {
     by: "remote",
     url,
     async examine() {
       // If the gateway has keys, models are listed only with one of them.
-      const why = await firstModel(target).then(
+      const why = await firstModel(remote).then(
         () => undefined,
         (error: unknown) => {
           if (error instanceof Fault) return error.message.split("; ");
@@ -148,8 +139,8 @@ export async function remoteExaminer({
       );
       const keyCheck =
         why === undefined
-          ? check("gateway.key", url, "ok", "lets this client in")
-          : check("gateway.key", url, "wrong", why[0] ?? "", why[1] ?? "Give its key with --key.");
+          ? check("gateway.key", url, "ok", "accepts this client")
+          : check("gateway.key", url, "wrong", why[0] ?? "", why[1] ?? "Pass its key with --key.");
       return { checks: [...ready, keyCheck] };
     },
     plan: async (model) => ({ upstream: url, model: await named(model), requests: scenes.length }),
@@ -158,27 +149,23 @@ export async function remoteExaminer({
   };
 }
 
-async function readyChecks(url: string): Promise<readonly Check[] | undefined> {
-  const remedy = "Run patchbay doctor where it runs";
-  try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-    const upstreams = fieldsOf(fieldsIn(await response.text())?.upstreams);
-    if (upstreams === undefined) return undefined;
-    const own = response.ok
-      ? check("gateway.ready", url, "ok", "is ready")
-      : check("gateway.ready", url, "wrong", "is not ready", `${remedy}.`);
-    const states = Object.entries(upstreams).map(([name, state]) => {
-      const isReady = state === "ready";
-      const evidence = isReady
-        ? "only the gateway itself can try its key"
-        : `cannot serve (${String(state)})`;
-      const proof = `${remedy}, or make calls through it: --probe`;
-      return check("upstream.reached", name, isReady ? "unknown" : "wrong", evidence, proof);
-    });
-    return [own, ...states];
-  } catch {
-    return undefined; // No gateway is there.
-  }
+async function readyChecks(remote: RemoteGateway): Promise<readonly Check[] | undefined> {
+  const { url } = remote;
+  const remedy = "Run patchbay doctor on its machine";
+  const found = await readinessOf(remote);
+  if (found === undefined) return undefined;
+  const own = found.isReady
+    ? check("gateway.ready", url, "ok", "is ready")
+    : check("gateway.ready", url, "wrong", "is not ready", `${remedy}.`);
+  const states = Object.entries(found.upstreams).map(([name, state]) => {
+    const isReady = state === "ready";
+    const evidence = isReady
+      ? "only the gateway itself can test its key"
+      : `cannot serve (${String(state)})`;
+    const proof = `${remedy}, or send real requests through it: --probe`;
+    return check("upstream.reached", name, isReady ? "unknown" : "wrong", evidence, proof);
+  });
+  return [own, ...states];
 }
 
 /** The calls of `patchbay smoke`: through every door, streamed and whole. */
@@ -192,10 +179,10 @@ async function remoteProbe(url: string, model: string, key: string | undefined):
           model,
           "wrong",
           `${sceneName(scene)}: ${flaw}`,
-          "Run patchbay doctor --probe where it runs.",
+          "Run patchbay doctor --probe on its machine.",
         ),
   );
-  const remedy = "Run patchbay smoke for all that was seen.";
+  const remedy = "Run patchbay smoke for the details.";
   const between = problems.map((one) => check("probe.agree", model, "wrong", one, remedy));
   const all = [...checks, ...between];
   return { upstream: url, model, requests: scenes.length, checks: all, capabilities: {} };
@@ -215,8 +202,8 @@ export async function findWithLeftovers(env: Environment): Promise<{
     const gone = (before[at] ?? []).filter((name) => !after.has(name));
     if (gone.length === 0) return [];
     const left = gone.length === 1 ? "a gateway that was killed" : "gateways that were killed";
-    const evidence = `${left} had left ${gone.join(", ")}, now removed`;
-    const remedy = "See in the log of the gateway, or of the system, what ended it.";
+    const evidence = `${left} left sockets, which are now removed: ${gone.join(", ")}`;
+    const remedy = "Look in the log of the gateway, or of the system, for the cause.";
     return [check("machine.sockets", folder, "note", evidence, remedy)];
   });
   const foreign = foreignFolders(env).map((note) => {

@@ -131,7 +131,7 @@ describe("a probe", () => {
       outcome: "wrong",
       remedy: "Start vLLM with --enable-auto-tool-choice --tool-call-parser hermes",
     });
-    expect(checks[0]?.evidence).toContain("the call came back as text");
+    expect(checks[0]?.evidence).toContain("the call came as text");
   });
 
   it("has the gateway read blocks that it knows", async () => {

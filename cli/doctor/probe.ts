@@ -18,7 +18,7 @@ import {
 } from "../../src/inspection.ts";
 import { type Call, Fault, type Item, refusal } from "../../src/terminal.ts";
 import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
-import { textOf } from "../smoke/clients.ts";
+import { textOfItem } from "../smoke/clients.ts";
 import { check, wordsOfFault } from "./check.ts";
 import type { Examined } from "./examine.ts";
 import {
@@ -46,7 +46,7 @@ async function placeOf(
   const [listed] = await listModels(config, upstreams, clock);
   if (listed !== undefined) return selectChain(listed.id, config, upstreams)[0];
   throw refusal(
-    "No model has a name of its own here; say which to probe, such as `patchbay doctor --probe UPSTREAM/MODEL`.",
+    "No model name is configured; name the model to probe, such as `patchbay doctor --probe UPSTREAM/MODEL`.",
   );
 }
 
@@ -140,13 +140,13 @@ function checkOf(question: Question, shown: Shown, { subject, profile, left }: A
 const remedies: Readonly<Record<Check["outcome"], string | undefined>> = {
   ok: undefined,
   note: undefined,
-  unknown: "Try again, or another model.",
-  wrong: "Have the gateway know it: patchbay doctor --probe --fix",
+  unknown: "Try again, or try another model.",
+  wrong: "Write it to the configuration: patchbay doctor --probe --fix",
 };
 
 const skippedCheck = ({ name, title }: Question, subject: string): Check => {
-  const evidence = `${title}: not asked, since no plain call came`;
-  return check(`probe.${name}`, subject, "unknown", evidence, "See to plain calls first.");
+  const evidence = `${title}: not tested, because no plain call came`;
+  return check(`probe.${name}`, subject, "unknown", evidence, "Correct plain calls first.");
 };
 
 export type ProbeAnswer = {
@@ -198,7 +198,7 @@ async function askModel(asked: Asked): Promise<ProbeAnswer> {
   const items = choices[0]?.items ?? [];
   return {
     calls: items.filter((item) => item.type === "call"),
-    text: items.map(textOf).join(""),
+    text: items.map(textOfItem).join(""),
     items,
     usage,
     fault,

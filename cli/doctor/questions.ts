@@ -15,7 +15,7 @@ import {
 } from "../../src/terminal.ts";
 import type { CheckOutcome } from "../../src/observe/console/wire-checks.ts";
 import { callFlaws } from "../smoke/judge.ts";
-import { prompt, tool } from "../smoke/scene.ts";
+import { prompt, weatherTool } from "../smoke/scene.ts";
 import type { ProbeAnswer } from "./probe.ts";
 
 /** A form in which a server leaves calls in the text, and the parsers of vLLM and SGLang that read it. */
@@ -80,18 +80,18 @@ const settings: Readonly<Record<string, (form: Form) => string>> = {
   vllm: (form) => `Start vLLM with ${vllmFlags(form)}`,
   "vllm-messages": (form) => `Start vLLM with ${vllmFlags(form)}`,
   ollama: () =>
-    "Choose a model that `ollama show` lists with `tools`: the template of this one has none",
+    "Choose a model that `ollama show` lists with `tools`: the template of this model has no tools",
   lmstudio: () =>
-    "Choose a model that LM Studio marks for tool use: it reads the calls of no other",
+    "Choose a model that LM Studio marks for tool use: it only reads the calls of such models",
 };
 
 export function remedyFor(left: LeftInText, profile: string): string {
   if (left.isUseTool)
-    return "Set `tools: { written: true }` in its `capabilities`: the gateway reads these blocks.";
+    return "Set `tools: { written: true }` in its `capabilities`: the gateway then reads these blocks.";
   const { form = bareJson } = left;
   return (
     settings[profile]?.(form) ??
-    `Have its server read the calls: vLLM with ${vllmFlags(form)}, SGLang with --tool-call-parser ${form[2]}, llama.cpp with --jinja`
+    `Configure its server to read the calls: vLLM with ${vllmFlags(form)}, SGLang with --tool-call-parser ${form[2]}, llama.cpp with --jinja`
   );
 }
 
@@ -143,8 +143,8 @@ const functionTool = (name: string, description: string, schema: Fields): Functi
   description,
   schema,
 });
-const weather = functionTool(tool.name, tool.description, tool.parameters);
-const time = functionTool("get_time", "The time in one city, now.", tool.parameters);
+const weather = functionTool(weatherTool.name, weatherTool.description, weatherTool.parameters);
+const time = functionTool("get_time", "The time in one city, now.", weatherTool.parameters);
 
 /** Enough for a model that thinks, and a bound on what a probe can cost. */
 const params = { maxTokens: 4096 };
@@ -166,7 +166,7 @@ const choosing =
 const counted = (calls: readonly unknown[]): string =>
   `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
 
-const inWords = ({ text }: ProbeAnswer): string => `it answered in words: ${quoted(text)}`;
+const inWords = ({ text }: ProbeAnswer): string => `it answered without a call: ${quoted(text)}`;
 const quoted = (text: string): string => JSON.stringify(text.trim().slice(0, 60));
 
 /** Expects a number of calls of the tool, each of the right form. */
@@ -175,11 +175,11 @@ function judgeCalls(answer: ProbeAnswer, least: number): Shown {
   const [flaw] = callFlaws(calls.map(({ id, name, input }) => ({ id, name, arguments: input })));
   if (flaw !== undefined) return unclear(flaw, "wrong");
   if (calls.length >= least) return can(counted(calls));
-  if (calls.length > 0) return unclear(`${counted(calls)} where ${least} were asked for`, "note");
-  const left = leftInText(text, tool.name);
+  if (calls.length > 0) return unclear(`${counted(calls)}, requested ${least}`, "note");
+  const left = leftInText(text, weatherTool.name);
   return left === undefined
     ? unclear(inWords(answer))
-    : cannot(`the call came back as text: ${quoted(left.excerpt)}`);
+    : cannot(`the call came as text: ${quoted(left.excerpt)}`);
 }
 
 const forced = (title: string, name: "required" | "named", toolChoice: ToolChoice): Question => ({
@@ -227,14 +227,14 @@ export const questions: readonly [Question, ...Question[]] = [
   }),
   {
     name: "none",
-    title: "no call where none is allowed",
+    title: "no call if none is allowed",
     request: () => asking(prompt(1), { toolChoice: { type: "none" } }),
     open: choosing("none"),
     // The gateway withholds a call that is not allowed, and reports it.
     judge: ({ calls, text, isWithheld }) =>
-      calls.length === 0 && !isWithheld && leftInText(text, tool.name) === undefined
+      calls.length === 0 && !isWithheld && leftInText(text, weatherTool.name) === undefined
         ? can("no call came")
-        : cannot("a call came all the same"),
+        : cannot("a call came although none is allowed"),
   },
   {
     name: "custom_tool",
@@ -252,15 +252,18 @@ export const questions: readonly [Question, ...Question[]] = [
     judge(answer) {
       const [call] = answer.calls;
       if (answer.isAskedOtherwise)
-        return { ...cannot("its dialect has none; functions stand in"), outcome: "note" };
+        return {
+          ...cannot("its dialect has no custom tools; the gateway sends functions instead"),
+          outcome: "note",
+        };
       if (call === undefined) return unclear(inWords(answer));
       const evidence = `a call came with ${quoted(call.input)}`;
-      return call.kind === "custom" ? can(evidence) : cannot(`${evidence}, as a function's`);
+      return call.kind === "custom" ? can(evidence) : cannot(`${evidence}, as a function call`);
     },
   },
   {
     name: "result",
-    title: "a result given back",
+    title: "the result of a call",
     request: (first) => ({
       items: [user(prompt(1)), ...(first?.items ?? []), ...resultsFor(first)],
       tools: [weather],
@@ -268,8 +271,8 @@ export const questions: readonly [Question, ...Question[]] = [
     }),
     judge: (answer) =>
       /17[.,]2/.test(answer.text)
-        ? can("the answer is made of it")
-        : unclear(`the answer does not show it: ${quoted(answer.text)}`),
+        ? can("the answer uses it")
+        : unclear(`the answer does not use it: ${quoted(answer.text)}`),
   },
   {
     name: "schema",
@@ -287,8 +290,8 @@ export const questions: readonly [Question, ...Question[]] = [
     judge({ text }) {
       const fits = errorsIn(jsonOf(text) ?? null, answerSchema, text.length)?.length === 0;
       return fits
-        ? can(`it keeps to it: ${quoted(text)}`)
-        : cannot(`it does not keep to it: ${quoted(text)}`);
+        ? can(`the answer fits the schema: ${quoted(text)}`)
+        : cannot(`the answer does not fit the schema: ${quoted(text)}`);
     },
   },
   {
@@ -298,7 +301,7 @@ export const questions: readonly [Question, ...Question[]] = [
     open: (profile) => ({ ...profile, streamUsage: true }),
     judge: ({ usage }) =>
       usage === undefined
-        ? unclear("none came; turns are not counted", "note")
+        ? unclear("no counts came; the tokens of turns stay unknown", "note")
         : can(`${usage.input} in, ${usage.output} out`),
   },
 ];

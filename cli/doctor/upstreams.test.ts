@@ -74,7 +74,7 @@ describe("the key of an upstream", () => {
       "model.known": "ok",
     });
     expect(all[1]?.evidence).toBe(
-      "takes its key: an empty request gets HTTP 400 with it, and 401 without",
+      "accepts its key: an empty request gets HTTP 400 with the key and 401 without",
     );
     // Nothing that a model could answer was sent.
     const posted = requests.filter(({ method }) => method === "POST");
@@ -112,7 +112,7 @@ describe("the key of an upstream", () => {
 
   it("may be good for nothing, for want of credit", async () => {
     const { all } = await against(() => refuse(402, "Insufficient Balance"));
-    expect(all[1]).toMatchObject({ outcome: "wrong", remedy: "Top it up." });
+    expect(all[1]).toMatchObject({ outcome: "wrong", remedy: "Add credit to the account." });
   });
 
   it("is not judged by an answer that it may have nothing to do with", async () => {

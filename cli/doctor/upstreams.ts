@@ -42,18 +42,18 @@ export async function examineUpstream(
     const fault = await upstream.trouble();
     if (fault !== undefined)
       return { checks: [reached("wrong", ...wordsOf(fault))], isUsable: false };
-    return { checks: [reached("ok", "its process runs")], isUsable: true };
+    return { checks: [reached("ok", "its process is running")], isUsable: true };
   }
   // Scripts and the demo answer from this process; any other upstream is the embedder's.
   if (upstream.profile.dialect === "scripted")
-    return { checks: [reached("ok", "answers from within the gateway")], isUsable: true };
-  const words = ["unknown", "cannot be tried without asking a model", PROBE] as const;
+    return { checks: [reached("ok", "answers within the gateway")], isUsable: true };
+  const words = ["unknown", "cannot be tested without calling a model", PROBE] as const;
   return { checks: [reached(...words)], isUsable: false };
 }
 
 const canTry = (upstream: Upstream): upstream is Trying => upstream.tryRoute !== undefined;
 
-const PROBE = "Prove it by real calls: patchbay doctor --probe";
+const PROBE = "Test it by real requests: patchbay doctor --probe";
 
 /** Remedies for faults whose messages name only a general one, by the cause of the fault. */
 const remedies: readonly (readonly [RegExp, string])[] = [
@@ -63,7 +63,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /CERT|SIGNATURE|ALTNAME/,
-    "Check its `base_url`; for an authority of your own, start the gateway with NODE_EXTRA_CA_CERTS=FILE.",
+    "Check its `base_url`; for a private certificate authority, start the gateway with NODE_EXTRA_CA_CERTS=FILE.",
   ],
   [/SSL|TLS|EPROTO/, "Write `http://` in its `base_url` if it has no TLS, or correct the port."],
 ];
@@ -90,13 +90,13 @@ async function examineRoute(
 ): Promise<Words> {
   const { status } = reply;
   if (status >= 300 && status < 400) {
-    const remedy = "Correct its `base_url`: it must be the address that answers.";
-    return ["wrong", `sends us elsewhere (HTTP ${status})`, remedy];
+    const remedy = "Correct its `base_url`: it must be the final address.";
+    return ["wrong", `redirects to another address (HTTP ${status})`, remedy];
   }
   if (isAbsent(status)) return await examineOtherRoutes(upstream, reply, dialects);
   if (isDown(status)) {
-    const remedy = "Wait, or see what runs there.";
-    return ["wrong", `answers that it cannot serve (${said(reply)})`, remedy];
+    const remedy = "Wait, or check the server.";
+    return ["wrong", `reports that it cannot serve requests (${said(reply)})`, remedy];
   }
   if (status < 300)
     return [
@@ -104,7 +104,7 @@ async function examineRoute(
       `answers an empty request with HTTP ${status} instead of refusing it`,
       PROBE,
     ];
-  return ["ok", `answers in its dialect's place (an empty request gets HTTP ${status})`];
+  return ["ok", `serves the route of its dialect (an empty request gets HTTP ${status})`];
 }
 
 /** Looks for the route of another dialect, because that of the configured one does not exist. */
@@ -121,13 +121,13 @@ async function examineOtherRoutes(
     if (other === undefined || other.status < 400 || isAbsent(other.status)) continue;
     return [
       "wrong",
-      `has no route of the ${own} dialect (HTTP ${reply.status}), and one of ${name} (${route} gets HTTP ${other.status})`,
-      `Set \`dialect: ${name}\` for it, and the profile that goes with that.`,
+      `has no route of the ${own} dialect (HTTP ${reply.status}), but one of the ${name} dialect (${route} gets HTTP ${other.status})`,
+      `Set \`dialect: ${name}\` and a matching profile for it.`,
     ];
   }
   return [
     "wrong",
-    `has no route of the ${own} dialect, nor of another (${said(reply)})`,
+    `has no route of the ${own} dialect or of another one (${said(reply)})`,
     "Check its `base_url`: most end in `/v1`.",
   ];
 }
@@ -138,21 +138,25 @@ async function examineKey(upstream: Trying, reply: RouteReply): Promise<Words> {
   if (isAuth(status))
     return hasKey
       ? ["wrong", `refuses the key (${said(reply)})`, "Replace its `api_key`."]
-      : ["wrong", `asks for a key, and none is configured (${said(reply)})`, "Set `api_key`."];
+      : ["wrong", `needs a key, but none is configured (${said(reply)})`, "Set `api_key`."];
   if (status === 402 || code === "insufficient_quota")
-    return ["wrong", `takes the key, and has no credit for it (${said(reply)})`, "Top it up."];
+    return [
+      "wrong",
+      `accepts the key, but its account has no credit (${said(reply)})`,
+      "Add credit to the account.",
+    ];
   if (status < 400 || isAbsent(status) || isDown(status)) {
-    const remedy = "See what else is said of it.";
-    return ["unknown", `its key could not be tried (HTTP ${status})`, remedy];
+    const remedy = "See the other checks of this upstream.";
+    return ["unknown", `its key could not be tested (HTTP ${status})`, remedy];
   }
-  if (!hasKey) return ["note", `has no key configured, and asked for none (HTTP ${status})`];
+  if (!hasKey) return ["note", `needs no key, and none is configured (HTTP ${status})`];
   // The key is checked only if the same request is refused in another way without it.
   const bare = await upstream.tryRoute({ isSignedIn: false }).catch(() => undefined);
   const without = bare === undefined ? "no answer" : `HTTP ${bare.status}`;
-  const tried = `an empty request gets HTTP ${status} with it, and`;
+  const tried = `an empty request gets HTTP ${status} with the key and`;
   return bare !== undefined && isAuth(bare.status)
-    ? ["ok", `takes its key: ${tried} ${bare.status} without`]
-    : ["unknown", `may take its key: ${tried} ${without} without`, PROBE];
+    ? ["ok", `accepts its key: ${tried} ${bare.status} without`]
+    : ["unknown", `may accept its key: ${tried} ${without} without`, PROBE];
 }
 
 type ModelSources = {
@@ -175,7 +179,7 @@ export async function modelChecks({
   if (places.size === 0) {
     const all = [...upstreams.keys()].map((name) => `\`${name}/MODEL\``).join(", ");
     const remedy = `Clients ask for ${all}; add names under \`models\`.`;
-    return [check("model.named", "models", "note", "no model has a name of its own here", remedy)];
+    return [check("model.named", "models", "note", "no model name is configured", remedy)];
   }
   const lists = new Map<string, Promise<readonly string[]>>();
   const listOf = (upstream: Upstream): Promise<readonly string[]> => {
@@ -195,7 +199,7 @@ export async function modelChecks({
       const { name } = upstream;
       const words: Words = usable.has(name)
         ? await examineModel(upstream, model, await listOf(upstream))
-        : ["unknown", `upstream \`${name}\` cannot be asked`, `See what is said of \`${name}\`.`];
+        : ["unknown", `upstream \`${name}\` cannot be used`, `See the checks of \`${name}\`.`];
       return [check("model.known", subject, ...words)];
     }),
   );
@@ -208,11 +212,11 @@ async function examineModel(
   list: readonly string[],
 ): Promise<Words> {
   if (list.some((one) => isSame(one, model))) return ["ok", `\`${upstream.name}\` lists it`];
-  if (upstream.profile.dialect === "scripted") return ["ok", "a script answers to any name"];
+  if (upstream.profile.dialect === "scripted") return ["ok", "a script accepts any name"];
   const near = nearest(model, list);
   const remedy =
     near === undefined
-      ? "Correct the name in `models`, or prove it by real calls: patchbay doctor --probe"
+      ? "Correct the name in `models`, or test it by real requests: patchbay doctor --probe"
       : `Did you mean \`${near}\`? Correct it in \`models\`.`;
   // A request without messages cannot be answered, so it costs nothing.
   const reply = await upstream.tryRoute?.({ isSignedIn: true, model }).catch(() => undefined);
@@ -224,7 +228,7 @@ async function examineModel(
   const listed =
     list.length === 0
       ? "its upstream lists no models"
-      : `its upstream lists ${list.length} models, and not this one`;
+      : `its upstream lists ${list.length} models, but not this one`;
   return ["unknown", listed, remedy];
 }
 

@@ -1,10 +1,10 @@
 /** Agents of `patchbay launch`, and the ways to point one process of them at a gateway. */
 
 import type { Environment } from "../../src/terminal.ts";
-import type { Entry, SettingsFormatName } from "./keep/settings.ts";
+import type { SettingEntry, SettingsFormatName } from "./keep/settings.ts";
 
 /** The gateway for an agent, and its models. */
-export type Destination = {
+export type AgentTarget = {
   /** The gateway's address, without `/v1`. */
   readonly url: string;
   /** Never on a command line, where every user of the machine can read it. */
@@ -30,21 +30,21 @@ export type Pointing = {
 };
 
 /** The gateway for kept settings: without the folder of a launch, and with a key only if the gateway has keys. */
-export type Lasting = Omit<Destination, "key" | "folder"> & {
+export type Lasting = Omit<AgentTarget, "key" | "folder"> & {
   readonly key?: string | undefined;
 };
 
 /** The place of a user's settings. */
-export type Place = { readonly home: string; readonly env: Environment };
+export type AgentHome = { readonly home: string; readonly env: Environment };
 
 /** The settings file of an agent, for `--keep`. */
 export type Keeping = {
   readonly format: SettingsFormatName;
-  file(place: Place): string;
+  file(place: AgentHome): string;
   /** The texts of additional files beside the settings, by their names. */
   beside?(to: Lasting, output: Output): Promise<Readonly<Record<string, string>>>;
   /** `beside`: the paths of these files by their names. */
-  entries(to: Lasting, beside: Readonly<Record<string, string>>): readonly Entry[];
+  entries(to: Lasting, beside: Readonly<Record<string, string>>): readonly SettingEntry[];
   /** A further step for the user. */
   note?(to: Lasting): string | undefined;
 };
@@ -52,7 +52,7 @@ export type Keeping = {
 /** Runs the agent with some arguments for a limited time, and gives its output. */
 export type Output = (args: readonly string[], limitMs?: number) => Promise<string>;
 
-export type Agent = {
+export type LaunchAgent = {
   /** The word after `patchbay launch`. */
   readonly name: string;
   readonly title: string;
@@ -64,7 +64,7 @@ export type Agent = {
   readonly tried: string;
   /** Names of the models that it was made for, which are preferred; `gpt-*` matches all names with this start. */
   readonly families?: readonly string[] | undefined;
-  point(to: Destination, output: Output): Pointing | Promise<Pointing>;
+  point(to: AgentTarget, output: Output): Pointing | Promise<Pointing>;
   /** Left out if no settings file was tried. */
   readonly keeping?: Keeping | undefined;
   /** The command that continues a conversation, if the agent itself would use another address. */

@@ -1,10 +1,10 @@
 import { isAbsolute } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Destination } from "./agent.ts";
+import type { AgentTarget } from "./agent.ts";
 import { agents, findAgent } from "./agents.ts";
 import { catalogWith } from "./codex.ts";
 
-const to: Destination = {
+const to: AgentTarget = {
   url: "http://127.0.0.1:4711",
   key: "canary-key",
   model: "large-model",
@@ -51,12 +51,12 @@ describe.each(agents)("$name", (agent) => {
 });
 
 it("names the agents there are, and the one that was meant", () => {
-  expect(() => findAgent("codx")).toThrow(/there are codex, claude, .*Did you mean `codex`\?/);
+  expect(() => findAgent("codx")).toThrow(/the agents are codex, claude, .*Did you mean `codex`\?/);
 });
 
 it("knows of agents that cannot be launched, and why", () => {
-  expect(() => findAgent("amp")).toThrow("asked by its own server");
-  expect(() => findAgent("Gemini")).toThrow("Gemini's own dialect");
+  expect(() => findAgent("amp")).toThrow("its own server calls the models");
+  expect(() => findAgent("Gemini")).toThrow("only speaks the Gemini API");
 });
 
 describe("the catalog for Codex", () => {

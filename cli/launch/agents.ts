@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, nearest, onPath, ownOf, refusal } from "../../src/terminal.ts";
 import { anthropic, qwen } from "../../src/inspection.ts";
-import type { Agent, Destination, Lasting, Place } from "./agent.ts";
-import { codex } from "./codex.ts";
+import type { LaunchAgent, AgentTarget, Lasting, AgentHome } from "./agent.ts";
+import { codexAgent } from "./codex.ts";
 
-const v1 = ({ url }: Pick<Destination, "url">): string => `${url}/v1`;
+const v1 = ({ url }: Pick<AgentTarget, "url">): string => `${url}/v1`;
 const keyOf = ({ key = "none" }: Lasting): string => key;
 /** The names of the models for large and small work, each once. */
 const both = ({ model, small }: Lasting): readonly string[] => [...new Set([model, small])];
@@ -45,7 +45,7 @@ function openCodeSettings(to: Lasting, apiKey: string) {
 }
 
 /** The first of two names that exists in OpenCode's folder; else the second. */
-function openCodeFile({ home, env }: Place): string {
+function openCodeFile({ home, env }: AgentHome): string {
   const folder = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   const commented = join(folder, "opencode.jsonc");
   return existsSync(commented) ? commented : join(folder, "opencode.json");
@@ -70,8 +70,8 @@ const clineEntry = (to: Lasting) => ({
   tokenSource: "manual",
 });
 
-export const agents: readonly Agent[] = [
-  codex,
+export const agents: readonly LaunchAgent[] = [
+  codexAgent,
   {
     name: "claude",
     title: "Claude Code",
@@ -284,22 +284,22 @@ export const agents: readonly Agent[] = [
 ];
 
 /** The file of an agent on PATH; undefined if it is not installed. */
-export function programOf({ commands }: Agent, env: Environment): string | undefined {
+export function programOf({ commands }: LaunchAgent, env: Environment): string | undefined {
   const path = env["PATH"] ?? env["Path"] ?? "";
   return commands.map((command) => onPath(command, path)).find((file) => file !== undefined);
 }
 
-export const installedAgents = (env: Environment): readonly Agent[] =>
+export const installedAgents = (env: Environment): readonly LaunchAgent[] =>
   agents.filter((agent) => programOf(agent, env) !== undefined);
 
 /** Agents that cannot be pointed at a gateway, and why. */
 const unreachable: Readonly<Record<string, string>> = {
-  amp: "Amp cannot be launched on another model: its models are asked by its own server, and it has no setting for another address.",
+  amp: "Amp cannot use this gateway: its own server calls the models, and it has no setting for another address.",
   gemini:
-    "Gemini CLI cannot be launched yet: it speaks Gemini's own dialect alone, and no door of this gateway does.",
+    "Gemini CLI cannot use this gateway: it only speaks the Gemini API, which the gateway does not serve.",
 };
 
-export function findAgent(name: string): Agent {
+export function findAgent(name: string): LaunchAgent {
   const word = name.toLowerCase();
   const found = agents.find((agent) => agent.name === word || agent.commands.includes(word));
   if (found !== undefined) return found;
@@ -307,5 +307,7 @@ export function findAgent(name: string): Agent {
   const near = nearest(word, names);
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
   const reason = ownOf(unreachable, word);
-  throw refusal(reason ?? `No agent is called \`${name}\`; there are ${names.join(", ")}.${hint}`);
+  throw refusal(
+    reason ?? `There is no agent \`${name}\`; the agents are ${names.join(", ")}.${hint}`,
+  );
 }

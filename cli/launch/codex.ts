@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Fields, fieldsIn, fieldsOf, listOf } from "../../src/terminal.ts";
 import { openaiResponses } from "../../src/inspection.ts";
-import type { Agent, Keeping, Lasting } from "./agent.ts";
+import type { LaunchAgent, Keeping, Lasting } from "./agent.ts";
 
 const CATALOG = "models.json";
 
@@ -35,7 +35,7 @@ const keeping: Keeping = {
   note: ({ key }) =>
     key === undefined
       ? undefined
-      : "Codex takes the key from PATCHBAY_API_KEY: set it where Codex is started.",
+      : "Codex reads the key from PATCHBAY_API_KEY; set this variable where Codex starts.",
 };
 
 /**
@@ -43,7 +43,7 @@ const keeping: Keeping = {
  * stores its threads with it. A model without an entry in the catalog gets a warning and a guessed
  * window, so our models are added to the catalog of Codex.
  */
-export const codex: Agent = {
+export const codexAgent: LaunchAgent = {
   name: "codex",
   title: "Codex CLI",
   commands: ["codex"],

@@ -17,8 +17,8 @@ import {
   foreignFolder,
   refusal,
 } from "../../src/terminal.ts";
-import type { Agent, Output } from "./agent.ts";
-import { within } from "./keep/keep.ts";
+import type { LaunchAgent, Output } from "./agent.ts";
+import { writeOrRefuse } from "./keep/keep.ts";
 
 /** The output of an agent that runs with some arguments; empty if it fails. */
 export const outputOf =
@@ -42,7 +42,11 @@ const onWindows = process.platform === "win32";
 const passedOn = ["SIGTERM", "SIGHUP"] as const;
 
 /** Runs an agent in this terminal to its end and gives its exit code, as a shell would. */
-export function runAgent(file: string, args: readonly string[], env: Environment): Promise<number> {
+export function runProgram(
+  file: string,
+  args: readonly string[],
+  env: Environment,
+): Promise<number> {
   const child = spawn(file, [...args], { stdio: "inherit", env, shell: onWindows });
   const wait = (): void => {}; // The agent handles the interrupt.
   const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
@@ -65,7 +69,7 @@ const PATIENCE_MS = 2000;
 
 /** A note on an agent of another version than the tried one; undefined if the versions match or its version is unknown. */
 export async function versionNote(
-  agent: Agent,
+  agent: LaunchAgent,
   file: string,
   output: Output,
 ): Promise<string | undefined> {
@@ -75,7 +79,7 @@ export async function versionNote(
   if (tried === undefined || found === undefined) return undefined;
   const order = compare(found, tried);
   if (order === 0) return undefined;
-  return `${agent.title} ${found.join(".")} is ${order > 0 ? "newer" : "older"} than ${agent.tried}, the version that was tried: should it ask somebody else, the last line says so.`;
+  return `${agent.title} ${found.join(".")} is ${order > 0 ? "newer" : "older"} than ${agent.tried}, the tested version. The last line reports if it sends no request to this gateway.`;
 }
 
 /** The version of an npm package, read without starting the agent. */
@@ -113,7 +117,7 @@ type PrivateFolder = Disposable & {
 /** A folder for one launch that only this user can read; it is removed at the end. */
 export function privateFolder(): PrivateFolder {
   const parent = tmpdir();
-  const path = within(parent, () => {
+  const path = writeOrRefuse(parent, () => {
     sweep(parent);
     return mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { AnswerReading, type AnswerSummary, clients } from "./clients.ts";
-import type { Door } from "./scene.ts";
+import { AnswerReading, type ReadAnswer, clients } from "./clients.ts";
+import type { DoorName } from "./scene.ts";
 
 it("looks at every door there is", () => {
   expect(clients.map(({ door, path }) => [door, path])).toEqual(
@@ -12,7 +12,7 @@ it("looks at every door there is", () => {
 /** A frame, as text or as a value, or a comment. */
 type Piece = string | object | { readonly comment: string };
 
-function readStream(door: Door, pieces: readonly Piece[]): AnswerSummary {
+function readStream(door: DoorName, pieces: readonly Piece[]): ReadAnswer {
   const reading = new AnswerReading(door);
   for (const piece of pieces)
     if (typeof piece === "string") reading.frame(piece, undefined, false);
@@ -22,7 +22,7 @@ function readStream(door: Door, pieces: readonly Piece[]): AnswerSummary {
   return reading.end();
 }
 
-function readWhole(door: Door, body: object): AnswerSummary {
+function readWhole(door: DoorName, body: object): ReadAnswer {
   const reading = new AnswerReading(door);
   reading.whole(JSON.stringify(body), undefined);
   return reading.end();
@@ -61,14 +61,14 @@ describe("a chat stream", () => {
   const wrongs: [string, Piece[]][] = [
     ["the stream ends without [DONE]", good.slice(0, -1)],
     ["something follows [DONE]", [...good, usage]],
-    ["something is said before the role", [first, second, finish, comment, done]],
-    ["something is said after the finish", [role, first, finish, comment, second, done]],
+    ["content precedes the role", [first, second, finish, comment, done]],
+    ["content follows the finish", [role, first, finish, comment, second, done]],
     ["the finish comes more than once", [role, first, finish, finish, comment, done]],
     ["the statistics comment comes before the finish", [role, first, comment, finish, done]],
     ["the statistics comment comes after the usage", [role, first, finish, usage, comment, done]],
     ["the statistics comment comes twice", [role, first, finish, comment, comment, done]],
     ["the statistics comment comes after [DONE]", [role, first, finish, done, comment]],
-    ["a call has index 1 where 0 is next", [role, second, finish, comment, done]],
+    ["a call has index 1, expected 0", [role, second, finish, comment, done]],
     [
       "call 0 changes its id or name",
       [role, first, fragment(0, { arguments: "" }, "c9"), finish, comment, done],
@@ -147,14 +147,14 @@ describe("a Responses stream", () => {
   const wrongs: [string, Piece[]][] = [
     ["the stream ends without [DONE]", numbered(created, item, closed, over)],
     ["something follows [DONE]", [...numbered(created, item, closed, over), done, done]],
-    ["an event follows the terminal", [...numbered(item, closed, over, { type: "x" }), done]],
+    ["an event follows the terminal event", [...numbered(item, closed, over, { type: "x" }), done]],
     [
-      "sequence number 9 stands where 1 is next",
+      "an event has sequence number 9, expected 1",
       [...numbered(item, { ...closed, sequence_number: 9 }, over), done],
     ],
-    ["item fc1 is done and was never added", [...numbered(created, closed, over), done]],
+    ["item fc1 is done without being added", [...numbered(created, closed, over), done]],
     [
-      "the response at the end has other calls than the stream",
+      "the final response has other calls than the stream",
       [...numbered(item, closed, { ...over, response: other }), done],
     ],
     ["the stream failed: upstream.cut: It broke off.", [...numbered(item, closed, error), done]],
@@ -208,8 +208,8 @@ describe("a Messages stream", () => {
   const wrongs: [string, Piece[]][] = [
     ["the stream ends without message_stop", [start, begin(0), delta(0), stop, finish]],
     ["something follows message_stop", [start, begin(0), delta(0), stop, finish, over, over]],
-    ["a block has index 1 where 0 is next", [start, begin(1), { ...stop, index: 1 }, finish, over]],
-    ["a delta is of no open block", [start, begin(0), stop, delta(0), finish, over]],
+    ["a block has index 1, expected 0", [start, begin(1), { ...stop, index: 1 }, finish, over]],
+    ["a delta belongs to no open block", [start, begin(0), stop, delta(0), finish, over]],
     ["a block ends that is not open", [start, begin(0), stop, stop, finish, over]],
   ];
   it.each(wrongs)("is wrong where %s", (problem, pieces) => {

@@ -16,24 +16,25 @@ import {
   listOf,
   numberOf,
 } from "../../src/terminal.ts";
-import type { Door } from "./scene.ts";
+import { errorMessage } from "../remote.ts";
+import type { DoorName } from "./scene.ts";
 
 export type SeenCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
 /** The gateway's own count of a turn's calls, sent beside the answer. */
-export type Figures = {
+export type AnswerFigures = {
   readonly count: number;
   readonly truncated: boolean;
   readonly mode: string;
 };
 
 /** One answer, as its client read it. */
-export type AnswerSummary = {
+export type ReadAnswer = {
   readonly calls: readonly SeenCall[];
   readonly text: string;
   /** The reason why it ended, in the words of its dialect. */
   readonly finish: string;
-  readonly figures: Figures | undefined;
+  readonly figures: AnswerFigures | undefined;
   readonly problems: readonly string[];
 };
 
@@ -59,7 +60,7 @@ const terminals = new Set<unknown>([
   "response.failed",
 ]);
 
-const table: Readonly<Record<Door, Client>> = {
+const table: Readonly<Record<DoorName, Client>> = {
   chat: {
     finishIn: ({ choices }) => firstOf(choices).finish_reason,
     finish: "tool_calls",
@@ -72,15 +73,15 @@ const table: Readonly<Record<Door, Client>> = {
         const delta = fieldsOf(firstOf(choices).delta) ?? {};
         const fragments = (listOf(delta.tool_calls) ?? []).map((one) => fieldsOf(one) ?? {});
         const isSaying = fragments.length > 0 || filledText(delta.content) !== undefined;
-        if (hasFinished && isSaying) yield "something is said after the finish";
+        if (hasFinished && isSaying) yield "content follows the finish";
         hasRole ||= delta.role !== undefined;
-        if (isSaying && !hasRole) yield "something is said before the role";
+        if (isSaying && !hasRole) yield "content precedes the role";
         for (const { index, id, function: called } of fragments) {
           const known = calls[numberOf(index) ?? -1];
           const name = filledText(fieldsOf(called)?.name);
           if (known === undefined) {
             if (index !== calls.length)
-              yield `a call has index ${json(index)} where ${calls.length} is next`;
+              yield `a call has index ${json(index)}, expected ${calls.length}`;
             calls.push({ id: filledText(id) ?? "", name: name ?? "" });
           } else if (
             (filledText(id) ?? known.id) !== known.id ||
@@ -104,18 +105,18 @@ const table: Readonly<Record<Door, Client>> = {
       let closed: readonly SeenCall[] = [];
       let next = 0;
       return function* ({ type, item, response, sequence_number: number }, hasFinished) {
-        if (hasFinished) yield "an event follows the terminal";
-        if (number !== next) yield `sequence number ${json(number)} stands where ${next} is next`;
+        if (hasFinished) yield "an event follows the terminal event";
+        if (number !== next) yield `an event has sequence number ${json(number)}, expected ${next}`;
         next++;
         const { id } = fieldsOf(item) ?? {};
         if (type === "response.output_item.added") added.add(id);
         if (type === "response.output_item.done") {
-          if (!added.has(id)) yield `item ${String(id)} is done and was never added`;
+          if (!added.has(id)) yield `item ${String(id)} is done without being added`;
           closed = [...closed, ...callsIn([item])];
         }
         const output = listOf(fieldsOf(response)?.output);
         if (type === "response.completed" && json(callsIn(output ?? [])) !== json(closed))
-          yield "the response at the end has other calls than the stream";
+          yield "the final response has other calls than the stream";
       };
     },
   },
@@ -130,16 +131,16 @@ const table: Readonly<Record<Door, Client>> = {
       let hasStarted = false;
       return function* ({ type, index }) {
         const isStart = type === "message_start";
-        if (!isStart && !hasStarted) yield "something is said before message_start";
+        if (!isStart && !hasStarted) yield "an event precedes message_start";
         if (isStart && hasStarted) yield "message_start comes twice";
         hasStarted ||= isStart;
         if (type === "content_block_start") {
           if (isOpen) yield "a block begins within another";
-          if (index !== blocks) yield `a block has index ${json(index)} where ${blocks} is next`;
+          if (index !== blocks) yield `a block has index ${json(index)}, expected ${blocks}`;
           blocks++;
           isOpen = true;
         } else if (type === "content_block_delta") {
-          if (!isOpen || index !== blocks - 1) yield "a delta is of no open block";
+          if (!isOpen || index !== blocks - 1) yield "a delta belongs to no open block";
         } else if (type === "content_block_stop") {
           if (!isOpen) yield "a block ends that is not open";
           isOpen = false;
@@ -159,10 +160,10 @@ const callsIn = (items: readonly unknown[]): SeenCall[] =>
 
 /** The clients with the paths of their doors. */
 export const clients = builtinDialects.doors.flatMap(({ name, door }) =>
-  Object.hasOwn(table, name) ? [{ door: name as Door, path: door.routes[0] ?? "" }] : [],
+  Object.hasOwn(table, name) ? [{ door: name as DoorName, path: door.routes[0] ?? "" }] : [],
 );
 
-export const clientOf = (door: Door): Client => table[door];
+export const clientOf = (door: DoorName): Client => table[door];
 
 /** Reads one answer, which comes as a stream or whole. */
 export class AnswerReading {
@@ -174,12 +175,12 @@ export class AnswerReading {
   /** Each is listed once, however often it is met. */
   readonly #problems = new Set<string>();
   readonly #finishes: string[] = [];
-  #figures: Figures | undefined;
+  #figures: AnswerFigures | undefined;
   #hasUsage = false;
   #hasFailed = false;
   #isOver = false;
 
-  constructor(door: Door) {
+  constructor(door: DoorName) {
     this.#client = clientOf(door);
     this.#strict = this.#client.strict();
     const dialect = builtinDialects.upstreams.find(({ name }) => name === door);
@@ -190,7 +191,7 @@ export class AnswerReading {
   readonly #each = (event: TurnEvent<UpstreamName>): void =>
     this.#normalized.each(event, (next) => void this.#folded.each(next));
 
-  whole(text: string, figures: Figures | undefined): void {
+  whole(text: string, figures: AnswerFigures | undefined): void {
     this.#figures = figures;
     this.#reader?.whole(text, this.#each);
     this.#finish(fieldsIn(text) ?? {});
@@ -222,7 +223,9 @@ export class AnswerReading {
     this.#isOver = type === end;
     this.#hasFailed ||= type === "error" || fieldsOf(error) !== undefined;
     if (this.#hasFailed && (type === "error" || error !== undefined))
-      return void this.#problems.add(`the stream failed: ${errorText(event)}`);
+      return void this.#problems.add(
+        `the stream failed: ${errorMessage(event) ?? "no reason was given"}`,
+      );
     for (const problem of this.#strict(event, this.#finishes.length > 0))
       this.#problems.add(problem);
     this.#finish(event);
@@ -236,7 +239,7 @@ export class AnswerReading {
   }
 
   /** `broken`: the reason why no more came. */
-  end(broken?: string): AnswerSummary {
+  end(broken?: string): ReadAnswer {
     if (this.#reader?.done() === false) this.#reader.end?.(this.#each);
     this.#normalized.end?.((event) => void this.#folded.each(event));
     const { choices, fault } = this.#folded.answer();
@@ -248,7 +251,7 @@ export class AnswerReading {
       calls: items.flatMap((item) =>
         item.type === "call" ? [{ id: item.id, name: item.name, arguments: item.input }] : [],
       ),
-      text: items.map(textOf).join(""),
+      text: items.map(textOfItem).join(""),
       finish: this.#finishes[0] ?? "",
       figures: this.#figures,
       problems: [...(broken === undefined ? [] : [broken]), ...this.#problems],
@@ -257,13 +260,13 @@ export class AnswerReading {
 }
 
 /** The text of a message; empty for another item. */
-export const textOf = (item: Item | Item<UpstreamName>): string =>
+export const textOfItem = (item: Item | Item<UpstreamName>): string =>
   item.type !== "message"
     ? ""
     : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** The figures in the head of a whole answer. */
-export function figuresInHead(head: Headers): Figures | undefined {
+export function figuresInHead(head: Headers): AnswerFigures | undefined {
   const count = head.get("x-codex-tool-call-count");
   const truncated = head.get("x-codex-tool-call-truncated");
   const mode = head.get("x-codex-stop-after-tools-mode");
@@ -273,18 +276,11 @@ export function figuresInHead(head: Headers): Figures | undefined {
 }
 
 /** The figures in a comment of a stream; other comments only keep a connection alive. */
-function figuresIn(comment: string): Figures | undefined {
+function figuresIn(comment: string): AnswerFigures | undefined {
   const fields = fieldsIn(comment);
   const count = numberOf(fields?.tool_call_count);
   const mode = filledText(fields?.stop_after_tools_mode);
   const truncated = fields?.tool_call_truncated;
   if (count === undefined || mode === undefined || typeof truncated !== "boolean") return undefined;
   return { count, truncated, mode };
-}
-
-/** The message of an error body, or of an error in a stream. */
-export function errorText(fields: Fields | undefined): string {
-  const inner = fieldsOf(fields?.error) ?? fields;
-  const words = [filledText(inner?.code), filledText(inner?.message) ?? filledText(fields?.error)];
-  return words.filter((word) => word !== undefined).join(": ") || "no reason was given";
 }

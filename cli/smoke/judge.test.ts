@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { blocksIn, disagreements, problemsIn } from "./judge.ts";
+import { useToolBlocks, disagreements, answerProblems } from "./judge.ts";
 import type { Scene } from "./scene.ts";
-import type { AnswerSummary } from "./clients.ts";
+import type { ReadAnswer } from "./clients.ts";
 
 const call = (id: string, city: string) => ({
   id,
@@ -11,7 +11,7 @@ const call = (id: string, city: string) => ({
 const block = (city: string): string =>
   `<use_tool>\n  <name>get_weather</name>\n  <city>${city}</city>\n</use_tool>`;
 const calls = [call("c1", "Paris"), call("c2", "Zürich & Baden")];
-const good: AnswerSummary = {
+const good: ReadAnswer = {
   calls,
   text: "",
   finish: "tool_calls",
@@ -24,20 +24,20 @@ const two = { least: 2, most: Infinity };
 
 describe("an answer with a burst", () => {
   it("is right as JSON, and with blocks that are its calls", () => {
-    expect(problemsIn(json, good, two)).toEqual([]);
+    expect(answerProblems(json, good, two)).toEqual([]);
     const text = `Let me see.\n${block("Paris")}\n\n${block("Zürich &amp; Baden")}`;
-    expect(problemsIn(xml, { ...good, text }, two)).toEqual([]);
+    expect(answerProblems(xml, { ...good, text }, two)).toEqual([]);
     const finish = "completed";
-    expect(problemsIn({ ...json, door: "responses" }, { ...good, finish }, two)).toEqual([]);
+    expect(answerProblems({ ...json, door: "responses" }, { ...good, finish }, two)).toEqual([]);
   });
 
   const one = { calls: calls.slice(0, 1), figures: { count: 1, truncated: false, mode: "burst" } };
   const cut = { count: 1, truncated: true, mode: "first" };
-  const wrongs: [RegExp, Scene, Partial<AnswerSummary>][] = [
-    [/^1 call came where 2 were expected; the model made no more/, json, one],
-    [/^1 call came .* the gateway withheld the others/, json, { ...one, figures: cut }],
-    [/finished with `stop` where `tool_calls` belongs/, json, { finish: "stop" }],
-    [/finished with nothing where/, json, { finish: "" }],
+  const wrongs: [RegExp, Scene, Partial<ReadAnswer>][] = [
+    [/^1 call came, expected 2; the model made no more/, json, one],
+    [/^1 call came, .* the gateway withheld the others/, json, { ...one, figures: cut }],
+    [/finish reason is `stop`, expected `tool_calls`/, json, { finish: "stop" }],
+    [/finish reason is missing/, json, { finish: "" }],
     [
       /call 1 has the id of an earlier one, c1/,
       json,
@@ -57,25 +57,25 @@ describe("an answer with a burst", () => {
     ],
     [/`x-codex-tool-call-\*` headers are missing/, json, { figures: undefined }],
     [/the statistics comment is missing/, { ...json, stream: true }, { figures: undefined }],
-    [/the statistics count 1 calls and 2 came/, json, { figures: cut }],
-    [/`content` stands beside calls/, json, { text: "Let me see." }],
-    [/a <use_tool> block stands in the text/, json, { text: block("Paris") }],
-    [/blocks \(none\) are not the calls/, xml, {}],
-    [/blocks \(get_weather Paris\) are not the calls/, xml, { text: block("Paris") }],
+    [/the statistics count 1 calls, but 2 came/, json, { figures: cut }],
+    [/`content` beside calls/, json, { text: "Let me see." }],
+    [/the text contains a <use_tool> block/, json, { text: block("Paris") }],
+    [/blocks \(none\) differ from the calls/, xml, {}],
+    [/blocks \(get_weather Paris\) differ from the calls/, xml, { text: block("Paris") }],
     [
-      /blocks \(get_weather Zürich & Baden, get_weather Paris\) are not/,
+      /blocks \(get_weather Zürich & Baden, get_weather Paris\) differ/,
       xml,
       { text: block("Zürich &amp; Baden") + block("Paris") },
     ],
   ];
   it.each(wrongs)("is wrong: %s", (problem, scene, fault) => {
-    const problems = problemsIn(scene, { ...good, ...fault }, two);
+    const problems = answerProblems(scene, { ...good, ...fault }, two);
     expect(problems).toEqual([expect.stringMatching(problem)]);
   });
 
   it("may be held to a cap", () => {
-    expect(problemsIn(json, good, { least: 1, most: 1 })).toEqual([
-      "2 calls came where at most 1 may",
+    expect(answerProblems(json, good, { least: 1, most: 1 })).toEqual([
+      "2 calls came, expected at most 1",
     ]);
   });
 
@@ -87,7 +87,7 @@ describe("an answer with a burst", () => {
       figures: undefined,
       problems: ["it broke off"],
     };
-    expect(problemsIn(xml, broken, two)).toEqual([]);
+    expect(answerProblems(xml, broken, two)).toEqual([]);
   });
 });
 
@@ -103,7 +103,7 @@ it("a stream and the whole answer beside it have the same calls", () => {
 });
 
 it("reads blocks back to what was meant", () => {
-  expect(blocksIn(block("A &lt;b&gt; &amp;amp; &quot;c&quot; &apos;d&apos;"))).toEqual([
+  expect(useToolBlocks(block("A &lt;b&gt; &amp;amp; &quot;c&quot; &apos;d&apos;"))).toEqual([
     { name: "get_weather", city: "A <b> &amp; \"c\" 'd'" },
   ]);
 });

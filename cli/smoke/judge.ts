@@ -1,7 +1,7 @@
 import { errorsIn } from "../../src/inspection.ts";
 import { jsonOf } from "../../src/terminal.ts";
-import { type AnswerSummary, clientOf, type SeenCall } from "./clients.ts";
-import { sceneName, tool, type Scene } from "./scene.ts";
+import { type ReadAnswer, clientOf, type SeenCall } from "./clients.ts";
+import { sceneName, weatherTool, type Scene } from "./scene.ts";
 
 /** The bounds of the number of calls. */
 export type Bounds = { readonly least: number; readonly most: number };
@@ -10,7 +10,7 @@ export type Bounds = { readonly least: number; readonly most: number };
 export type Block = { readonly name: string; readonly city: string };
 
 /** The problems of an answer, apart from its form. */
-export function problemsIn(scene: Scene, seen: AnswerSummary, bounds: Bounds): string[] {
+export function answerProblems(scene: Scene, seen: ReadAnswer, bounds: Bounds): string[] {
   // The cut of a stream hides its other problems.
   if (seen.finish === "" && seen.problems.length > 0) return [];
   return [
@@ -22,24 +22,21 @@ export function problemsIn(scene: Scene, seen: AnswerSummary, bounds: Bounds): s
   ];
 }
 
-function* finishFlaws({ door }: Scene, { calls, finish }: AnswerSummary): Generator<string> {
+function* finishFlaws({ door }: Scene, { calls, finish }: ReadAnswer): Generator<string> {
   const wanted = clientOf(door).finish;
   if (calls.length > 0 && finish !== wanted)
-    yield `it finished with ${finish === "" ? "nothing" : `\`${finish}\``} where \`${wanted}\` belongs`;
+    yield `the finish reason is ${finish === "" ? "missing" : `\`${finish}\``}, expected \`${wanted}\``;
 }
 
-function* countFlaws(
-  { calls, figures }: AnswerSummary,
-  { least, most }: Bounds,
-): Generator<string> {
+function* countFlaws({ calls, figures }: ReadAnswer, { least, most }: Bounds): Generator<string> {
   const found = `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
-  if (calls.length > most) yield `${found} where at most ${most} may`;
+  if (calls.length > most) yield `${found}, expected at most ${most}`;
   if (calls.length >= least) return;
   const why =
     figures?.truncated === true
-      ? "the gateway withheld the others: raise `tools.block_max`, or switch `tools.stop_after` and `first` off"
-      : "the model made no more: see that `tools.parallel` is on, or choose a model that makes several calls at once";
-  yield `${found} where ${least} were expected; ${why}`;
+      ? "the gateway withheld the others: raise `tools.block_max`, or disable `tools.stop_after` and `first`"
+      : "the model made no more: enable `tools.parallel`, or choose a model that makes several calls at once";
+  yield `${found}, expected ${least}; ${why}`;
 }
 
 /** The problems of calls of the declared tool. */
@@ -50,33 +47,33 @@ export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
     else if (ids.has(id)) yield `call ${at} has the id of an earlier one, ${id}`;
     ids.add(id);
     if (name !== "get_weather") yield `call ${at} is for \`${name}\`, which was not declared`;
-    if (errorsIn(jsonOf(input) ?? null, tool.parameters, input.length)?.length !== 0)
+    if (errorsIn(jsonOf(input) ?? null, weatherTool.parameters, input.length)?.length !== 0)
       yield `the arguments of call ${at} do not fit the declared schema: ${input.slice(0, 80)}`;
   }
 }
 
-function* figureFlaws({ stream }: Scene, { calls, figures }: AnswerSummary): Generator<string> {
+function* figureFlaws({ stream }: Scene, { calls, figures }: ReadAnswer): Generator<string> {
   if (figures === undefined) {
     if (!stream) yield "the `x-codex-tool-call-*` headers are missing";
     else if (calls.length > 0) yield "the statistics comment is missing";
   } else if (figures.count !== calls.length)
-    yield `the statistics count ${figures.count} calls and ${calls.length} came`;
+    yield `the statistics count ${figures.count} calls, but ${calls.length} came`;
 }
 
 function* textFlaws(
   { door, stream, output }: Scene,
-  { calls, text }: AnswerSummary,
+  { calls, text }: ReadAnswer,
 ): Generator<string> {
   if (output === "obsidian-xml") {
     const called = calls.map(({ name, arguments: input }) => `${name} ${cityIn(input)}`);
-    const shown = blocksIn(text).map(({ name, city }) => `${name} ${city}`);
+    const shown = useToolBlocks(text).map(({ name, city }) => `${name} ${city}`);
     if (called.join("\n") !== shown.join("\n"))
-      yield `the <use_tool> blocks (${shown.join(", ") || "none"}) are not the calls (${called.join(", ") || "none"})`;
+      yield `the <use_tool> blocks (${shown.join(", ") || "none"}) differ from the calls (${called.join(", ") || "none"})`;
     return;
   }
-  if (text.includes("<use_tool")) yield "a <use_tool> block stands in the text";
+  if (text.includes("<use_tool")) yield "the text contains a <use_tool> block";
   else if (clientOf(door).callsAlone && !stream && calls.length > 0 && text !== "")
-    yield "`content` stands beside calls where `null` belongs";
+    yield "`content` beside calls is not `null`";
 }
 
 /** The city in the arguments of a call. */
@@ -86,7 +83,7 @@ export const cityIn = (input: string): string => {
 };
 
 /** The blocks in a text. */
-export function blocksIn(text: string): Block[] {
+export function useToolBlocks(text: string): Block[] {
   const blocks = text.matchAll(/<use_tool>(.*?)<\/use_tool>/gs);
   const child = (block: string, tag: string): string =>
     plain(new RegExp(`<${tag}>(.*?)</${tag}>`, "s").exec(block)?.[1] ?? "?");
@@ -109,7 +106,7 @@ const plain = (text: string): string =>
 
 /** Differences between a stream and the whole answer to the same request. */
 export function disagreements(
-  answers: readonly { readonly scene: Scene; readonly seen: AnswerSummary }[],
+  answers: readonly { readonly scene: Scene; readonly seen: ReadAnswer }[],
 ): string[] {
   const problems: string[] = [];
   for (const one of answers) {
@@ -127,4 +124,4 @@ export function disagreements(
   return problems;
 }
 
-const named = ({ calls }: AnswerSummary): string => calls.map(({ name }) => name).join(", ");
+const named = ({ calls }: ReadAnswer): string => calls.map(({ name }) => name).join(", ");

@@ -19,7 +19,7 @@ const parameters: Fields = {
 };
 
 /** The tool that every request declares. */
-export const tool = {
+export const weatherTool = {
   name: "get_weather",
   description: "The weather of one city, now. For several cities call it several times at once.",
   parameters,
@@ -31,33 +31,35 @@ const bodies = {
     stream,
     ...(stream && { stream_options: { include_usage: true } }),
     messages: [{ role: "user", content: text }],
-    tools: [{ type: "function", function: tool }],
+    tools: [{ type: "function", function: weatherTool }],
   }),
   responses: (text: string, stream: boolean): Fields => ({
     stream,
     store: false,
     input: text,
-    tools: [{ type: "function", ...tool }],
+    tools: [{ type: "function", ...weatherTool }],
   }),
   messages: (text: string, stream: boolean): Fields => ({
     stream,
     max_tokens: 4096,
     messages: [{ role: "user", content: text }],
-    tools: [{ name: tool.name, description: tool.description, input_schema: parameters }],
+    tools: [
+      { name: weatherTool.name, description: weatherTool.description, input_schema: parameters },
+    ],
   }),
 };
 
-export type Door = keyof typeof bodies;
+export type DoorName = keyof typeof bodies;
 
 /** One way of asking for a burst of calls. */
 export type Scene = {
-  readonly door: Door;
+  readonly door: DoorName;
   readonly stream: boolean;
   readonly output: OutputMode;
 };
 
 /** Each stream is followed by the whole answer with which it must agree. */
-export const scenes: readonly Scene[] = (Object.keys(bodies) as Door[]).flatMap((door) =>
+export const scenes: readonly Scene[] = (Object.keys(bodies) as DoorName[]).flatMap((door) =>
   (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
     [true, false].map((stream) => ({ door, stream, output })),
   ),

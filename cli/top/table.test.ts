@@ -48,7 +48,7 @@ it("shows that it is filtering, and lets Esc clear the filter, while it is typed
   expect(texts(model)[1]).toContain("filter: _");
   pressAll(model, "sqgp");
   model.press("backspace", "");
-  expect(texts(model)[1]).toBe("filter: sqg_   Enter keeps it   Esc clears it");
+  expect(texts(model)[1]).toBe("filter: sqg_   Enter applies it   Esc clears it");
   expect([texts(model).at(-1), model.chosen()]).toEqual([
     "  Nothing matches `sqg`; Esc clears the filter.",
     undefined,

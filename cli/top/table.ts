@@ -2,7 +2,15 @@ import { emitKeypressEvents, type Key } from "node:readline";
 import type { DoneRow, TurnRow, RunningRow } from "../../src/observe/console/wire.ts";
 import { printable, type WatchedBatch } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
-import { cost, faultText, plain, planSigns, reasonLines, seconds, short } from "../turn-lines.ts";
+import {
+  cost,
+  turnFaultText,
+  plain,
+  planSigns,
+  reasonLines,
+  seconds,
+  short,
+} from "../turn-lines.ts";
 
 /** The orders of the table; the key `s` goes through them. */
 const sorts = ["time", "duration", "tokens", "calls"] as const;
@@ -106,10 +114,10 @@ export class TopModel {
     const shown = rows.slice(first, first + room);
     const { turns, wrong, lost } = this.#counts;
     const table = aligned([heads, ...shown.map(({ cells }) => cells)], "");
-    const state = this.isLive ? "" : "  the gateway has gone";
+    const state = this.isLive ? "" : "  the gateway has stopped";
     const isChosen = (at: number): boolean => at - 1 === this.#selected - first;
     const lines: ScreenLine[] = [
-      `${title}  ${running} running, ${turns} turns, ${wrong} wrong${lost > 0 ? `, ${lost} not seen` : ""}${state}`,
+      `${title}  ${running} running, ${turns} turns, ${wrong} wrong${lost > 0 ? `, ${lost} missed` : ""}${state}`,
       this.#keys(),
       ...table.map((line, at) => {
         const text = `${isChosen(at) ? ">" : " "}${line}`;
@@ -128,9 +136,9 @@ export class TopModel {
 
   #keys(): ScreenLine {
     if (this.isTyping)
-      return { text: `filter: ${this.filter}_   Enter keeps it   Esc clears it`, tone: "filter" };
-    if (this.filter === "") return `s sort: ${this.#sort}   f filter   Enter one turn   q end`;
-    const text = `filter: ${this.filter}   Esc clears it   f more   s sort: ${this.#sort}   Enter one turn   q end`;
+      return { text: `filter: ${this.filter}_   Enter applies it   Esc clears it`, tone: "filter" };
+    if (this.filter === "") return `s sort: ${this.#sort}   f filter   Enter one turn   q quit`;
+    const text = `filter: ${this.filter}   Esc clears it   f edit   s sort: ${this.#sort}   Enter one turn   q quit`;
     return { text, tone: "filter" };
   }
 
@@ -143,7 +151,7 @@ export class TopModel {
 const toneOf = (row: TopRow | undefined): Tone | undefined =>
   row?.isWrong === true ? "wrong" : row?.isRunning === true ? "running" : undefined;
 
-const heads = "time agent asked went tools calls in/out cost first total how".split(" ");
+const heads = "time agent model upstream tools calls in/out cost first total result".split(" ");
 
 const timeOf = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
@@ -168,7 +176,7 @@ function endedRow(row: TurnRow): TopRow {
       calls: String(calls.given),
       tokens: `${short(usage?.input)}/${short(usage?.output)}`,
       cost: cost(row),
-      how: row.fault === undefined ? row.outcome : faultText(row),
+      how: row.fault === undefined ? row.outcome : turnFaultText(row),
     }),
   };
 }

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { look, type Look, type Report } from "../../cli/smoke/look.ts";
+import { look, type Look, type SmokeReport } from "../../cli/smoke/look.ts";
 import { upstreamDialects } from "../support/client.ts";
 import { runCommand, type CommandOutput } from "../support/command.ts";
 import { chunk } from "../support/fake-model.ts";
@@ -19,14 +19,14 @@ import { loopback } from "../support/loopback.ts";
 import { clients } from "../../cli/smoke/clients.ts";
 import { onto, serve } from "../support/serve.ts";
 
-const smoke = (url: string, more: Partial<Look> = {}): Promise<Report> =>
+const smoke = (url: string, more: Partial<Look> = {}): Promise<SmokeReport> =>
   look({ url, key: undefined, expect: 2, timeout: 20, ...more });
 
 /** Streamed and whole, in both output modes, at every door. */
 const SCENES = 4 * clients.length;
 
-const flaws = ({ answers }: Report): string[] => answers.flatMap((answer) => answer.problems);
-const counts = ({ answers }: Report): number[] => answers.map(({ seen }) => seen.calls.length);
+const flaws = ({ answers }: SmokeReport): string[] => answers.flatMap((answer) => answer.problems);
+const counts = ({ answers }: SmokeReport): number[] => answers.map(({ seen }) => seen.calls.length);
 
 const call = (city: string) => ({ name: "get_weather", arguments: { city }, chunks: 3 });
 const scripted = (...steps: readonly unknown[]): ConfigInput => ({
@@ -79,9 +79,7 @@ describe("a gateway that does not", () => {
     const report = await smoke(served.url);
     expect(report.ok).toBe(false);
     expect(new Set(flaws(report))).toEqual(
-      new Set([
-        expect.stringMatching(/^1 call came where 2 were expected; the model made no more/),
-      ]),
+      new Set([expect.stringMatching(/^1 call came, expected 2; the model made no more/)]),
     );
   });
 
@@ -89,7 +87,7 @@ describe("a gateway that does not", () => {
     await using served = await serve({ ...scripted(three), tools: { block_max: 1 } });
     const report = await smoke(served.url);
     expect(new Set(flaws(report))).toEqual(
-      new Set([expect.stringMatching(/^1 call came .*the gateway withheld the others/)]),
+      new Set([expect.stringMatching(/^1 call came, .*the gateway withheld the others/)]),
     );
   });
 
@@ -175,7 +173,7 @@ describe("what is no such gateway", () => {
   it("is not waited for longer than one likes", async () => {
     await using other = await fakeUpstream(() => ({ steps: [hang] }));
     await expect(smoke(other.url, { timeout: 0.05 })).rejects.toThrow(
-      /^Nothing answers at .* \(no answer in 0\.05 s\); wait longer with `--timeout`/,
+      /^No gateway answers at .* \(timeout after 0\.05 s\); wait longer with `--timeout`/,
     );
   });
 });
@@ -187,7 +185,7 @@ describe("what breaks off where no burst is told", () => {
   ])("is told so: %s", async (_, options, status) => {
     await using other = await fakeUpstream(() => ({ status, steps: ['{"data":[', hang] }));
     await expect(smoke(other.url, options)).rejects.toThrow(
-      /broke off its answer \(no answer in 0\.2 s\); check `--url`\.$/,
+      /The answer of .* broke off \(timeout after 0\.2 s\); check `--url`\.$/,
     );
   });
 });
@@ -195,7 +193,7 @@ describe("what breaks off where no burst is told", () => {
 describe("who is not let in", () => {
   it("is told that a key is needed, or that it is the wrong one", async () => {
     await using served = await serve({ server: { keys: ["right"] } });
-    await expect(smoke(served.url)).rejects.toThrow(/HTTP 401\); give its key with `--key`/);
+    await expect(smoke(served.url)).rejects.toThrow(/HTTP 401\); pass its key with `--key`/);
     await expect(smoke(served.url, { key: "wrong" })).rejects.toThrow(/is not one of its/);
     expect((await smoke(served.url, { key: "right" })).ok).toBe(true);
   });
@@ -224,18 +222,16 @@ describe("patchbay smoke", () => {
     expect(rows).toContain(
       "ok | responses | whole | openai-json | 2: get_weather Paris, Zürich | completed | count=2 truncated=false mode=burst | 0",
     );
-    expect(out.trimEnd()).toMatch(
-      new RegExp(`${SCENES} of ${SCENES} answers are as they should be\\.$`),
-    );
+    expect(out.trimEnd()).toMatch(new RegExp(`${SCENES} of ${SCENES} answers are correct\\.$`));
   });
 
   it("fails, and says why under each answer or as JSON", async () => {
     await using served = await serve(scripted({ call: call("Paris") }));
     const { code, out } = await patchbay(["--url", served.url]);
     expect(code).toBe(1);
-    expect(out).toMatch(/FAIL {2}chat +stream.*\n +1 call came where 2 were expected; /);
+    expect(out).toMatch(/FAIL {2}chat +stream.*\n +1 call came, expected 2; /);
     expect(out.trimEnd()).toMatch(
-      new RegExp(`0 of ${SCENES} answers are as they should be: it fails\\.$`),
+      new RegExp(`0 of ${SCENES} answers are correct. The test failed\\.$`),
     );
     const told = await patchbay(["--url", served.url, "--json"]);
     expect(told.code).toBe(1);
@@ -253,7 +249,7 @@ describe("patchbay smoke", () => {
   it("gives one line and its remedy where nobody answers", async () => {
     const { url, [Symbol.asyncDispose]: close } = await loopback(() => {});
     await close();
-    const line = `Nothing answers at ${url}/v1/models (ECONNREFUSED); start it with \`patchbay serve\`, or check \`--url\`.`;
+    const line = `No gateway answers at ${url}/v1/models (ECONNREFUSED); start it with \`patchbay serve\`, or check \`--url\`.`;
     expect(await patchbay(["--url", url])).toEqual({ code: 3, out: "", errors: `${line}\n` });
     const told = await patchbay(["--url", url, "--json"]);
     expect({ ...told, out: JSON.parse(told.out) as unknown }).toEqual({

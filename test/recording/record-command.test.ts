@@ -117,7 +117,7 @@ describe
           expect(await (await ask(gateway, "during")).text()).toContain("[DONE]");
         });
         await (await ask(gateway, "behind")).text();
-        expect(errors).toContain(`Recording every turn, content ${content}, to ${terminal.home}`);
+        expect(errors).toContain(`Recording all turns, content ${content}, to ${terminal.home}`);
         expect(errors).toContain("1 turn recorded in");
         expect(code).toBe(0);
         expect(bundlesIn(terminal)).toEqual([expect.stringContaining("-during.bundle.jsonl")]);
@@ -136,7 +136,11 @@ describe
         ]);
         expect(explained).toMatchObject({ code: 0, errors: "" });
         expect(explained.out).toContain("No fault was found on either side.");
-        expect(replayed).toEqual({ code: 0, errors: "", out: "Turn during replays the same.\n" });
+        expect(replayed).toEqual({
+          code: 0,
+          errors: "",
+          out: "Turn during replays without a difference.\n",
+        });
         expect(checked).toMatchObject({ code: 0, errors: "" });
         expect(checked.out).toContain("No key was found.");
         expect(checked.out).toContain("authorization");
@@ -148,13 +152,13 @@ describe
       await using terminal = openTerminal();
       const gateway = await terminal.open(configured(terminal, upstream), environment);
       const { child, output, until: seen, over } = recording(terminal, "--for", "6s");
-      await seen("Recording every turn");
+      await seen("Recording all turns");
       await (await ask(gateway, "during")).text();
       await seen("1 turn so far, ");
       expect(await over).toBe(0);
       expect(child.signalCode).toBe(null);
       const { out, errors } = output();
-      expect(errors).toMatch(/for 6 s; Ctrl-C ends it before\.\n1 turn so far, \d s left\.\n/);
+      expect(errors).toMatch(/for 6 s; Ctrl-C ends it earlier\.\n1 turn so far, \d s left\.\n/);
       expect(errors).toContain("1 turn recorded in");
       expect(out.trim().split("\n")).toEqual(bundlesIn(terminal));
       await (await ask(gateway, "behind")).text();
@@ -166,7 +170,7 @@ describe
       await using terminal = openTerminal();
       const gateway = await terminal.open(configured(terminal, upstream), environment);
       const { child, output, until: seen, over } = recording(terminal, "--for", "1h");
-      await seen("Recording every turn");
+      await seen("Recording all turns");
       await (await ask(gateway, "one")).text();
       await (await ask(gateway, "two")).text();
       child.kill("SIGINT");
@@ -198,7 +202,9 @@ describe
         await gateway.stop("SIGKILL");
       });
       expect(code).toBe(3);
-      expect(errors).toContain("The gateway has gone, and with it the turns that were under way.");
+      expect(errors).toContain(
+        "The gateway has stopped, and the turns that were running are lost.",
+      );
       expect(bundlesIn(terminal)).toEqual([expect.stringContaining("-whole.bundle.jsonl")]);
       const [whole, lost] = await Promise.all([
         terminal.patchbay("explain", "whole"),
@@ -206,7 +212,7 @@ describe
       ]);
       expect(whole).toMatchObject({ code: 0, errors: "" });
       expect(lost).toMatchObject({ code: 2, out: "" });
-      expect(lost.errors).toContain("no turn of that id in");
+      expect(lost.errors).toContain("no turn with this id in");
       // As a gateway leaves one that is killed while it writes.
       const [file = ""] = bundlesIn(terminal);
       truncateSync(file, statSync(file).size - 20);

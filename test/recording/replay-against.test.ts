@@ -255,7 +255,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
     terminal.configure(JSON.stringify(onto("chat", nobody)));
     const { code, out } = await terminal.patchbay("replay", file, "--against", "fake");
     expect(out).toContain("fake/m: 502, Upstream `fake` at http://127.0.0.1:9 cannot be reached");
-    expect(out).toContain("Nothing was compared, since the upstream did not answer.\n");
+    expect(out).toContain("Nothing was compared, because the upstream did not answer.\n");
     expect(code).toBe(3);
   });
 
@@ -270,7 +270,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
       code: 2,
       out: "",
       errors:
-        "The bundle is masked, so a model would be asked nonsense. Record the turn again with `recording.content: full`, or add `--anyway` to ask it all the same.\n",
+        "The bundle is masked, so the model would receive replaced words. Record the turn again with `recording.content: full`, or pass `--anyway`.\n",
     });
     expect(await replayed("fake", "--paced")).toMatchObject({
       code: 2,

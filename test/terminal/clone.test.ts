@@ -65,7 +65,7 @@ describe.skipIf(process.platform === "win32")(
       for (const { errors } of [check, plan, launch]) expect(errors).toContain(said);
       for (const { errors } of [check, plan, launch]) expect(errors).toContain("`patchbay trust`");
       expect(doctor.out).toContain(said);
-      expect(doctor.out).toContain("no file: keys in the environment are the configuration");
+      expect(doctor.out).toContain("no file: the keys in the environment are the configuration");
       expect(names.out).toBe("demo\n");
       expect([check.code, check.out, plan.code]).toEqual([1, "", 0]);
       expect(wasLaunched()).toBe(true);
@@ -79,7 +79,10 @@ describe.skipIf(process.platform === "win32")(
       const request = terminal.write("request.json", REQUEST);
       program(terminal, "goose");
       const trusted = await terminal.patchbay("trust");
-      expect([trusted.code, trusted.out]).toEqual([0, `${file} is trusted as it is now.\n`]);
+      expect([trusted.code, trusted.out]).toEqual([
+        0,
+        `${file} is trusted in its present version.\n`,
+      ]);
       const check = await terminal.patchbay("check");
       expect([check.code, check.errors]).toEqual([0, ""]);
       expect(check.out).toContain(`${file}: no problems.`);
@@ -99,7 +102,7 @@ describe.skipIf(process.platform === "win32")(
       expect([served.code, served.out]).toEqual([1, ""]);
       expect(served.errors).toContain(`${file}: has changed since it was trusted`);
       const removed = await terminal.patchbay("trust", "--remove", "patchbay.yaml");
-      expect([removed.code, removed.out]).toEqual([0, `${file} is not trusted any more.\n`]);
+      expect([removed.code, removed.out]).toEqual([0, `${file} is no longer trusted.\n`]);
       const forgotten = await terminal.patchbay("check");
       expect(forgotten.errors).toContain("is not used because you have not trusted it");
     });

@@ -67,7 +67,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     expect(outcome(found, "configuration.taken_up")).toBe("ok");
     const environment = found.checks.find(({ id }) => id === "gateway.environment");
     expect(environment?.evidence).toBe(
-      "GROQ_API_KEY set here and not for the gateway; IT_KEY set to something else here",
+      "GROQ_API_KEY set here and not for the gateway; IT_KEY set to another value here",
     );
     expect(outcome(found, "machine.sockets")).toBe("note");
     // What is wrong comes first.
@@ -103,7 +103,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const nobody = await doctor(terminal, ["--url", "http://127.0.0.1:9"]);
     expect([nobody.code, nobody.out]).toEqual([
       3,
-      "no gateway answers at http://127.0.0.1:9; start it there: patchbay serve\n",
+      "No gateway answers at http://127.0.0.1:9. To start one: patchbay serve\n",
     ]);
   });
 
@@ -115,7 +115,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const said = await doctor(terminal, ["--probe"]);
     expect(said.errors).toBe("Up to 9 requests go to m at it, and may be billed.\n");
     expect(said.out).toMatch(/^WRONG {4}models {9}it\/m: a call forced by `required`: /);
-    expect(said.out).toContain("This would make the profile true:");
+    expect(said.out).toContain("These capabilities would correct the profile:");
     expect(readFileSync(file, "utf8")).toBe(configFor(fake));
     const found = await report(terminal, ["--probe", "gpt", "--fix"]);
     expect(found.code).toBe(1);

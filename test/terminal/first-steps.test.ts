@@ -140,7 +140,7 @@ describe.skipIf(process.platform === "win32")(
     it("`check` says that there is no file, and where each key is from", async () => {
       const { code, said } = await run("check");
       expect(code).toBe(0);
-      expect(said).toContain("No file: zero configuration");
+      expect(said).toContain("Configuration from the environment");
       for (const [name, { url }] of Object.entries(servers))
         expect(said).toMatch(
           new RegExp(`${name} .*${new URL(url).origin}/v1\\S* +${name.toUpperCase()}_API_KEY`),
@@ -150,8 +150,10 @@ describe.skipIf(process.platform === "win32")(
 
     it("`doctor` tries each key at its own provider", async () => {
       const { code, said } = await run("doctor");
-      expect(said).toContain(`no file: keys in the environment are the configuration (${SOURCES})`);
-      for (const name of Object.keys(servers)) expect(said).toContain(`${name}: takes its key`);
+      expect(said).toContain(
+        `no file: the keys in the environment are the configuration (${SOURCES})`,
+      );
+      for (const name of Object.keys(servers)) expect(said).toContain(`${name}: accepts its key`);
       expect(said).not.toContain("demo");
       expect(code).toBe(0);
     });
@@ -204,7 +206,7 @@ describe.skipIf(process.platform === "win32")(
       const smoke = await run("smoke", "--url", url);
       expect(smoke.said).toContain("model openai/gpt-5.5: bursts of 2 or more calls");
       expect(smoke.said).toContain(`Configuration: no file (keys: ${SOURCES})`);
-      expect(smoke.said).toContain("12 of 12 answers are as they should be.");
+      expect(smoke.said).toContain("12 of 12 answers are correct.");
       expect(since()).toEqual({ openai: ["gpt-5.5"] });
       const status = await run("status");
       expect(status.said).toContain(`configuration  no file (keys: ${SOURCES})`);
@@ -214,7 +216,7 @@ describe.skipIf(process.platform === "win32")(
     it("`init` writes the same into a file, which commands then name", async () => {
       const init = await run("init", "--yes");
       const file = join(terminal.home, "work", "patchbay.yaml");
-      expect(init.said).toContain(`${file} is written.`);
+      expect(init.said).toContain(`${file} was written.`);
       const text = readFileSync(file, "utf8");
       for (const [name, { url }] of Object.entries(servers)) {
         expect(text).toContain(`api_key: \${${name.toUpperCase()}_API_KEY}`);

@@ -92,9 +92,9 @@ describe.skipIf(process.platform === "win32")("the model of a launch", { timeout
     );
     expect([code, out, wasRun()]).toEqual([1, "", false]);
     expect(errors).toContain("(keys: openai from OPENAI_API_KEY, moonshot from MOONSHOT_API_KEY)");
-    expect(errors).toContain("openai/gpt-5.5 does not answer, so nothing is started. ");
+    expect(errors).toContain("openai/gpt-5.5 cannot answer, so the agent was not started. ");
     expect(errors).toContain(why);
-    expect(errors).toContain("To ask another: --model moonshot/kimi-k3");
+    expect(errors).toContain("To use another model: --model moonshot/kimi-k3");
     expect(bad.requests.filter(({ method }) => method === "POST")).toHaveLength(1);
   });
 });

@@ -13,7 +13,7 @@ describe("patchbay smoke", { timeout: 60_000 }, () => {
     ]);
     for (const { code, out, errors } of [first, named]) {
       expect([code, out]).toEqual([3, ""]);
-      expect(errors).toMatch(/^Nothing answers at [^\n]+\n$/);
+      expect(errors).toMatch(/^No gateway answers at [^\n]+\n$/);
     }
     expect([json.code, json.errors]).toEqual([3, ""]);
     expect(JSON.parse(json.out)).toMatchObject({ ok: false, answers: [] });
@@ -32,7 +32,7 @@ describe("patchbay check", { timeout: 60_000 }, () => {
     expect([named.code, named.errors, named.out]).toEqual([0, "", option.out]);
     expect(named.out).toContain(`${file}: no problems.`);
     expect([both.code, both.out]).toEqual([2, ""]);
-    expect(both.errors).toContain("Name one file");
+    expect(both.errors).toContain("Give one file");
   });
 
   it("finds a key that names a variable without braces, and not one that a variable holds", async () => {

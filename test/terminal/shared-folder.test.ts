@@ -17,7 +17,7 @@ import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
-const NOBODY = "No gateway runs here. To start one: patchbay serve\n";
+const NOBODY = "No gateway is running on this machine. To start one: patchbay serve\n";
 /** Some other user; only root can give files away. */
 const OTHER = 65_534;
 const isRoot = process.getuid?.() === 0;

@@ -41,7 +41,7 @@ describe.skipIf(process.platform === "win32")("the private socket", { timeout: 1
     const { code, out } = await terminal.patchbay("status");
     expect({ code, out }).toEqual({
       code: 3,
-      out: "No gateway runs here. To start one: patchbay serve\n",
+      out: "No gateway is running on this machine. To start one: patchbay serve\n",
     });
     expect(terminal.files()).toEqual([]);
   });

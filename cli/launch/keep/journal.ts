@@ -45,7 +45,7 @@ const journalSchema = z.object({
 
 export type Journal = z.infer<typeof journalSchema>;
 
-export const digestOf = (bytes: Uint8Array): string =>
+export const sha256Hex = (bytes: Uint8Array): string =>
   createHash("sha256").update(bytes).digest("hex");
 
 /** The folder of the journal and the backup of an agent's settings. */

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonSettings } from "./json-settings.ts";
-import { MARK, type Entry } from "./settings.ts";
+import { MARK, type SettingEntry } from "./settings.ts";
 
 const mark = `${MARK}patchbay launch x --restore`;
 const comment = `/* ${mark} */`;
 const plain = jsonSettings(false);
 const commented = jsonSettings(true);
-const entries: readonly Entry[] = [
+const entries: readonly SettingEntry[] = [
   { path: ["model"], value: "m" },
   { path: ["provider", "patchbay"], value: { url: "u", list: [1] }, owned: true },
   { path: ["env", "KEY"], value: "k" },
@@ -63,9 +63,11 @@ describe("settings in JSON", () => {
   });
 
   it("are not written over what is no object, nor into what is no JSON", () => {
-    expect(() => plain.write('{"env": null}', entries, mark)).toThrow("`env` that is no object");
+    expect(() => plain.write('{"env": null}', entries, mark)).toThrow(
+      "`env` that is not an object",
+    );
     for (const text of ["[]", '{"a" 1}', '{"a": 1,,}', "{", '{"a": 1} x', "a: 1"])
-      expect(() => plain.write(text, entries, mark)).toThrow("is no JSON: look at line 1");
+      expect(() => plain.write(text, entries, mark)).toThrow("is not JSON: see line 1");
   });
 
   it("are taken out to the byte, whatever the file holds and however it is laid out", () => {

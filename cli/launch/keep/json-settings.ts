@@ -66,7 +66,7 @@ function rootOf(text: string): Node {
   const [error] = errors;
   if (root?.type === "object" && error === undefined) return root;
   const line = text.slice(0, error?.offset ?? root?.offset ?? 0).split("\n").length;
-  throw new SettingsProblem(`is no JSON: look at line ${line}`);
+  throw new SettingsProblem(`is not JSON: see line ${line}`);
 }
 
 /** The number of parts of a path that are there. Throws if a value on the way is no object. */
@@ -75,7 +75,9 @@ function existingDepth(root: Node, path: readonly string[]): number {
     const node = findNodeAtLocation(root, path.slice(0, depth));
     if (node === undefined) return depth - 1;
     if (node.type !== "object")
-      throw new SettingsProblem(`has a \`${path.slice(0, depth).join(".")}\` that is no object`);
+      throw new SettingsProblem(
+        `has a \`${path.slice(0, depth).join(".")}\` that is not an object`,
+      );
   }
   return path.length - 1;
 }

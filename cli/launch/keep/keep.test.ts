@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Agent, Lasting } from "../agent.ts";
+import type { LaunchAgent, Lasting } from "../agent.ts";
 import { agents, findAgent } from "../agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "./keep.ts";
 
@@ -32,7 +32,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function homeOf(agent: Agent, text?: string) {
+function homeOf(agent: LaunchAgent, text?: string) {
   const home = mkdtempSync(join(tmpdir(), "patchbay-keep-"));
   folders.push(home);
   const env = { HOME: home, XDG_STATE_HOME: join(home, "state") };
@@ -172,20 +172,20 @@ describe("settings that are kept", () => {
     writeFileSync(file, "{ broken");
     const restored = restore();
     const lines = restoredLines(claude, restored).join("\n");
-    expect(lines).toMatch(/is no JSON: look at line 1.*\n.*env\.ANTHROPIC_BASE_URL.*\n.*backup/);
+    expect(lines).toMatch(/is not JSON: see line 1.*\n.*env\.ANTHROPIC_BASE_URL.*\n.*backup/);
     expect(readFileSync(file, "utf8")).toBe("{ broken");
   });
 
   it("are not written where they cannot be, and nothing is changed", async () => {
     const broken = homeOf(findAgent("claude"), "[]");
-    await expect(broken.keep()).rejects.toThrow(/settings\.json is no JSON.*Nothing was changed/);
+    await expect(broken.keep()).rejects.toThrow(/settings\.json is not JSON.*Nothing was changed/);
     const { file, keep } = homeOf(codex, text);
     rmSync(dirname(file), { recursive: true });
     writeFileSync(dirname(file), "a file");
     await expect(keep()).rejects.toThrow(/config\.toml cannot be written/);
     await expect(
       keepAgent(findAgent("goose"), to, { env: {}, output: () => Promise.resolve("") }),
-    ).rejects.toThrow("No settings file of goose is known");
+    ).rejects.toThrow("`--keep` does not support goose");
     await expect(
       keepAgent(codex, to, { env: { HOME: "" }, output: () => Promise.resolve("") }),
     ).rejects.toThrow("no home directory");

@@ -10,11 +10,11 @@ import {
   refusal,
   writeWhole,
 } from "../../../src/terminal.ts";
-import type { Agent, Keeping, Lasting, Output, Place } from "../agent.ts";
+import type { LaunchAgent, Keeping, Lasting, Output, AgentHome } from "../agent.ts";
 import { jsonSettings } from "./json-settings.ts";
 import {
   backupFile,
-  digestOf,
+  sha256Hex,
   dropJournal,
   journalFolder,
   readBackup,
@@ -28,7 +28,7 @@ import {
   SettingsProblem,
   type SettingsFormat,
   type SettingsFormatName,
-  type Written,
+  type WrittenSettings,
   type WrittenEntry,
 } from "./settings.ts";
 
@@ -64,11 +64,11 @@ export type Restored =
       readonly backup?: string | undefined;
     };
 
-const undo = (agent: Agent): string => `patchbay launch ${agent.name} --restore`;
+const undo = (agent: LaunchAgent): string => `patchbay launch ${agent.name} --restore`;
 
 /** Points the agent's own settings at a gateway until they are restored. The journal and the backup are written first. */
 export async function keepAgent(
-  agent: Agent,
+  agent: LaunchAgent,
   to: Lasting,
   { env, output }: { readonly env: Environment; readonly output: Output },
 ): Promise<Kept> {
@@ -85,7 +85,7 @@ export async function keepAgent(
   const target = existsSync(file) ? realpathSync(file) : file;
   const mark = `${MARK}${undo(agent)}`;
   let bytes: Uint8Array | undefined;
-  let written: Written;
+  let written: WrittenSettings;
   try {
     bytes = settingsBytes(target);
     written = changeText(bytes ?? new Uint8Array(), (text) =>
@@ -99,7 +99,7 @@ export async function keepAgent(
   const after = Buffer.from(written.text);
   const folder = journalFolder(agent.name, env);
   const folders = missingFolders(dirname(target));
-  within(`The journal in ${folder}`, () => {
+  writeOrRefuse(`The journal in ${folder}`, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (bytes !== undefined) writeWhole(backupFile(folder), bytes, 0o600);
     writeJournal(folder, {
@@ -109,8 +109,8 @@ export async function keepAgent(
       file,
       target,
       ...(mode === undefined ? {} : { mode }),
-      before: digestOf(bytes ?? new Uint8Array()),
-      after: digestOf(after),
+      before: sha256Hex(bytes ?? new Uint8Array()),
+      after: sha256Hex(after),
       entries: written.entries,
       folders,
       own: own.map(({ path }) => path),
@@ -118,7 +118,7 @@ export async function keepAgent(
   });
   // A file with a key is for its owner alone.
   const isSecret = to.key !== undefined && JSON.stringify(entries).includes(to.key);
-  within(file, () => {
+  writeOrRefuse(file, () => {
     mkdirSync(dirname(target), { recursive: true });
     for (const { path, text } of own) writeWhole(path, Buffer.from(text), 0o600);
     writeWhole(target, after, isSecret ? 0o600 : (mode ?? 0o600));
@@ -167,14 +167,14 @@ function missingFolders(folder: string): string[] {
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "you may not write there",
   EPERM: "you may not write there",
-  EROFS: "it is on a file system that is read-only",
+  EROFS: "its file system is read-only",
   ENOSPC: "the disk is full",
-  ENOENT: "its folder is not there",
+  ENOENT: "its folder does not exist",
   ENOTDIR: "its folder is a file",
 };
 
 /** Runs a function that writes. Throws a Fault with the reason if the system refuses. */
-export function within<Result>(what: string, write: () => Result): Result {
+export function writeOrRefuse<Result>(what: string, write: () => Result): Result {
   try {
     return write();
   } catch (error) {
@@ -185,7 +185,7 @@ export function within<Result>(what: string, write: () => Result): Result {
 }
 
 /** Undoes what was kept. Neither the gateway nor the agent is asked. */
-export function restoreAgent(agent: Agent, env: Environment): Restored {
+export function restoreAgent(agent: LaunchAgent, env: Environment): Restored {
   const keeping = keepingOf(agent);
   const folder = journalFolder(agent.name, env);
   const journal = readJournal(folder);
@@ -206,14 +206,14 @@ function restoreByJournal(folder: string, journal: Journal, keeping: Keeping): R
   return readable(file, { entries, ...kept }, () => {
     const bytes = settingsBytes(file);
     if (bytes === undefined) return { outcome: "nothing" };
-    const digest = digestOf(bytes);
+    const digest = sha256Hex(bytes);
     if (digest === before) return { outcome: "put back", file, gone: false };
     if (digest === journal.after && mode === undefined) {
-      within(file, () => rmSync(file));
+      writeOrRefuse(file, () => rmSync(file));
       return { outcome: "put back", file, gone: true };
     }
-    if (digest === journal.after && backup !== undefined && digestOf(backup) === before) {
-      within(file, () => writeWhole(file, backup, mode ?? 0o600));
+    if (digest === journal.after && backup !== undefined && sha256Hex(backup) === before) {
+      writeOrRefuse(file, () => writeWhole(file, backup, mode ?? 0o600));
       return { outcome: "put back", file, gone: false };
     }
     const out = changeText(bytes, (text) =>
@@ -249,7 +249,7 @@ function takenOut(
   const after = Buffer.from(text);
   if (after.equals(bytes) && left.length === 0) return { outcome: "nothing" };
   const rights = mode ?? statSync(file).mode & 0o777;
-  within(file, () => writeWhole(file, after, rights));
+  writeOrRefuse(file, () => writeWhole(file, after, rights));
   return { outcome: "taken out", file, left };
 }
 
@@ -279,42 +279,42 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-function keepingOf(agent: Agent): Keeping {
+function keepingOf(agent: LaunchAgent): Keeping {
   if (agent.keeping !== undefined) return agent.keeping;
   throw refusal(
-    `No settings file of ${agent.title} is known that was tried; \`patchbay launch ${agent.name}\` needs none.`,
+    `\`--keep\` does not support ${agent.title}; \`patchbay launch ${agent.name}\` works without it.`,
   );
 }
 
-function placeOf(env: Environment): Place {
+function placeOf(env: Environment): AgentHome {
   const home = env["HOME"] ?? homeFolder();
   if (home !== undefined && isAbsolute(home)) return { home, env };
   throw refusal("There is no home directory to keep settings in; set HOME.");
 }
 
 const backupLine = ({ backup }: { readonly backup?: string | undefined }): string[] =>
-  backup === undefined ? [] : [`The file as it was: ${backup}`];
+  backup === undefined ? [] : [`Copy of the original file: ${backup}`];
 
 /** The outcome of a restore, in sentences. */
-export function restoredLines(agent: Agent, restored: Restored): string[] {
+export function restoredLines(agent: LaunchAgent, restored: Restored): string[] {
   switch (restored.outcome) {
     case "nothing":
-      return [`Nothing of ours is in the settings of ${agent.title}.`];
+      return [`The settings of ${agent.title} contain no entries of Patchbay.`];
     case "put back":
       return [
         restored.gone
-          ? `${restored.file} is gone again, as before.`
-          : `${restored.file} is as it was, byte for byte.`,
+          ? `${restored.file} was removed, because it did not exist before.`
+          : `${restored.file} is restored byte for byte.`,
       ];
     case "taken out":
       return [
-        `${restored.file} has changed since, so only our entries were taken out.`,
-        ...restored.left.map((name) => `\`${name}\` was changed by somebody else and stays.`),
+        `${restored.file} has changed since, so only the entries of Patchbay were removed.`,
+        ...restored.left.map((name) => `\`${name}\` has another value now and stays.`),
         ...backupLine(restored),
       ];
     case "by hand":
       return [
-        `${restored.file} ${restored.problem}, so our entries could not be taken out.`,
+        `${restored.file} ${restored.problem}, so the entries of Patchbay could not be removed.`,
         `Remove them by hand: ${restored.entries.join(", ")}`,
         ...backupLine(restored),
       ];

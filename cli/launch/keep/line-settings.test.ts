@@ -4,13 +4,13 @@ import {
   yamlListSettings as list,
   yamlSettings as yaml,
 } from "./line-settings.ts";
-import { MARK, type Entry } from "./settings.ts";
+import { MARK, type SettingEntry } from "./settings.ts";
 
 const mark = `${MARK}patchbay launch x --restore`;
 const end = "# end of what Patchbay wrote";
 
 describe("settings in TOML", () => {
-  const entries: readonly Entry[] = [
+  const entries: readonly SettingEntry[] = [
     { path: ["model_provider"], value: "patchbay" },
     { path: ["model"], value: "m" },
     { path: ["model_providers", "patchbay"], value: { name: "P", base_url: "u" }, owned: true },
@@ -84,13 +84,13 @@ list = [
 
   it("are not written into a table that cannot be added to", () => {
     expect(() => toml.write("model_providers = { a = { name = 'x' } }\n", entries, mark)).toThrow(
-      "has `model_providers` in one piece (line 1)",
+      "has `model_providers` as an inline value (line 1)",
     );
   });
 });
 
 describe("settings in YAML", () => {
-  const entries: readonly Entry[] = [
+  const entries: readonly SettingEntry[] = [
     { path: ["model"], value: "openai/m" },
     { path: ["openai-api-base"], value: "http://u/v1" },
   ];
@@ -115,14 +115,14 @@ text: |
   });
 
   it("are not written into what is no list of keys", () => {
-    expect(() => yaml.write("{ a: 1 }\n", entries, mark)).toThrow("look at line 1");
-    expect(() => yaml.write("a: 1\n...\nb: 2\n", entries, mark)).toThrow("look at line 3");
+    expect(() => yaml.write("{ a: 1 }\n", entries, mark)).toThrow("see line 1");
+    expect(() => yaml.write("a: 1\n...\nb: 2\n", entries, mark)).toThrow("see line 3");
   });
 });
 
 describe("members of a list in YAML", () => {
   const item = { name: "Patchbay", model: "m", capabilities: ["tool_use"] };
-  const entries: readonly Entry[] = [{ path: ["models"], value: item }];
+  const entries: readonly SettingEntry[] = [{ path: ["models"], value: item }];
   const block = `name: Mine\nmodels:\n    - name: A # a\n      model: a\nrules: []\n`;
 
   it("come first, and are taken out to the byte", () => {
@@ -148,6 +148,8 @@ describe("members of a list in YAML", () => {
   });
 
   it("are not written into a list in one piece", () => {
-    expect(() => list.write("models: [{ name: a }]\n", entries, mark)).toThrow("in one piece");
+    expect(() => list.write("models: [{ name: a }]\n", entries, mark)).toThrow(
+      "as an inline value",
+    );
   });
 });

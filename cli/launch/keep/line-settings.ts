@@ -9,7 +9,7 @@ import {
   isOurs,
   MARK,
   SettingsProblem,
-  type Entry,
+  type SettingEntry,
   type SettingsFormat,
   type WrittenEntry,
 } from "./settings.ts";
@@ -27,7 +27,7 @@ export type Statement = {
 type Grammar = {
   /** Throws a SettingsProblem for a text that has another form. */
   statements(text: string): readonly Statement[];
-  lines(entry: Entry): readonly string[];
+  lines(entry: SettingEntry): readonly string[];
 };
 
 const END = "# end of what Patchbay wrote";
@@ -38,7 +38,7 @@ const startsWith = (path: readonly string[], start: readonly string[]): boolean 
   start.every((part, index) => path[index] === part);
 
 /** A TOML table goes to the end of the text, because all keys below it belong to it. */
-const isTable = ({ value }: Entry): boolean => typeof value === "object";
+const isTable = ({ value }: SettingEntry): boolean => typeof value === "object";
 
 const lineSettings = (grammar: Grammar): SettingsFormat => {
   const statementsOf = (lines: readonly string[]): readonly Statement[] =>
@@ -52,7 +52,7 @@ const lineSettings = (grammar: Grammar): SettingsFormat => {
       });
       const end = lines.at(-1) === "" ? lines.length - 1 : lines.length;
       const head = statementsOf(lines)[0]?.first ?? end;
-      const blockOf = (some: readonly Entry[]): string[] => block(text, some, grammar, mark);
+      const blockOf = (some: readonly SettingEntry[]): string[] => block(text, some, grammar, mark);
       insert(lines, end, blockOf(entries.filter(isTable)));
       insert(lines, head, blockOf(entries.filter((entry) => !isTable(entry))));
       return { text: lines.join("\n"), entries: written };
@@ -92,7 +92,12 @@ function insert(lines: string[], at: number, added: readonly string[]): void {
 }
 
 /** Our lines between two comments, with the line ends of the text. */
-function block(text: string, entries: readonly Entry[], grammar: Grammar, mark: string): string[] {
+function block(
+  text: string,
+  entries: readonly SettingEntry[],
+  grammar: Grammar,
+  mark: string,
+): string[] {
   if (entries.length === 0) return [];
   const lines = [`# ${mark}`, ...entries.flatMap((entry) => grammar.lines(entry)), END];
   return lines.map((line) => (text.includes("\r\n") ? `${line}\r` : line));
@@ -116,13 +121,17 @@ function blocksIn(lines: readonly string[]) {
 }
 
 /** Makes comments of the statements that an entry replaces, and gives their lines. */
-function setAside(lines: string[], statements: readonly Statement[], { path }: Entry): string {
+function setAside(
+  lines: string[],
+  statements: readonly Statement[],
+  { path }: SettingEntry,
+): string {
   const around = statements.find(
     (one) => one.value !== undefined && one.path.length < path.length && startsWith(path, one.path),
   );
   if (around !== undefined)
     throw new SettingsProblem(
-      `has \`${around.path.join(".")}\` in one piece (line ${around.first + 1}); write it as a table of its own`,
+      `has \`${around.path.join(".")}\` as an inline value (line ${around.first + 1}); write it as a separate table`,
     );
   const former: string[] = [];
   for (const { first, end } of statements.filter((one) => startsWith(one.path, path)))
@@ -148,7 +157,7 @@ function putBack(
 }
 
 /** A value in one line, in a notation that JSON, TOML and YAML share. */
-const inline = (value: Entry["value"]): string => JSON.stringify(value);
+const inline = (value: SettingEntry["value"]): string => JSON.stringify(value);
 
 const word = String.raw`(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`;
 const dotted = String.raw`${word}(?:\s*\.\s*${word})*`;
@@ -234,7 +243,7 @@ function readYaml(text: string) {
   if (error === undefined && contents === null) return { pairs: [], lineAt };
   if (error === undefined && isMap(contents) && contents.flow !== true)
     return { pairs: contents.items, lineAt };
-  throw new SettingsProblem(`is no plain list of keys: look at line ${lineAt(error?.pos[0]) + 1}`);
+  throw new SettingsProblem(`is not a plain mapping: see line ${lineAt(error?.pos[0]) + 1}`);
 }
 
 /** The keys at the left edge of a YAML text. A statement ends before the comments above the next one. */
@@ -269,7 +278,7 @@ export const yamlListSettings: SettingsFormat = {
       if (list === undefined) insert(lines, end, ours([`${name}:`]));
       else if (!/:\s*(?:#.*)?$/.test(lines[list.first] ?? ""))
         throw new SettingsProblem(
-          `has \`${name}\` in one piece (line ${list.first + 1}); write it as a list with a line for each member`,
+          `has \`${name}\` as an inline value (line ${list.first + 1}); write it as a list with a line for each member`,
         );
       const at = (list?.first ?? end) + 1;
       const indent = /^\s*(?=-)/.exec(lines[at] ?? "")?.[0] ?? "  ";
@@ -294,11 +303,11 @@ export const yamlListSettings: SettingsFormat = {
   },
 };
 
-const listIn = (lines: readonly string[], { path: [name] }: Entry): Statement | undefined =>
+const listIn = (lines: readonly string[], { path: [name] }: SettingEntry): Statement | undefined =>
   yamlStatements(lines.join("\n")).find(({ path }) => path[0] === name);
 
 /** Removes the member with the value of an entry. */
-function removeMember(lines: string[], { path: [name], value }: Entry): void {
+function removeMember(lines: string[], { path: [name], value }: SettingEntry): void {
   const text = lines.join("\n");
   const { pairs, lineAt } = readYaml(text);
   const list = pairs.find(({ key }) => isScalar(key) && key.value === name)?.value;

@@ -11,7 +11,7 @@ export type SettingValue =
   | { readonly [name: string]: SettingValue };
 
 /** One setting: its path in the file and its value. */
-export type Entry = {
+export type SettingEntry = {
   readonly path: readonly string[];
   readonly value: SettingValue;
   /** The part of the value that identifies the entry after its program has changed the rest; default: all of it. */
@@ -21,13 +21,13 @@ export type Entry = {
 };
 
 /** An entry that was written, with the text that it replaced. */
-export type WrittenEntry = Entry & {
+export type WrittenEntry = SettingEntry & {
   readonly former?: string | undefined;
   /** The number of parts of the path that existed before. */
   readonly depth: number;
 };
 
-export type Written = { readonly text: string; readonly entries: readonly WrittenEntry[] };
+export type WrittenSettings = { readonly text: string; readonly entries: readonly WrittenEntry[] };
 
 export type TakenOut = {
   readonly text: string;
@@ -37,7 +37,7 @@ export type TakenOut = {
 
 export type SettingsFormat = {
   /** Writes entries in place of those with the same path. Throws a SettingsProblem for a text that it cannot change. */
-  write(text: string, entries: readonly Entry[], mark: string): Written;
+  write(text: string, entries: readonly SettingEntry[], mark: string): WrittenSettings;
   /** Takes entries out, whatever else has changed since. `isMarkedOnly`: the journal is lost, so only marks identify an entry. */
   takeOut(text: string, entries: readonly WrittenEntry[], isMarkedOnly: boolean): TakenOut;
 };
@@ -51,7 +51,7 @@ export class SettingsProblem extends Error {}
 /** Every mark begins so; the command that undoes the entry follows. */
 export const MARK = "by Patchbay; undo: ";
 
-export const isOurs = (entry: Entry, value: unknown): boolean =>
+export const isOurs = (entry: SettingEntry, value: unknown): boolean =>
   entry.owned === true || includes(value, entry.known ?? entry.value);
 
 /** True if a value equals another, apart from additional fields of its objects. */

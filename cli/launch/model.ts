@@ -1,33 +1,11 @@
-/** The models of a gateway: their list, the one for an agent, and a check that it answers. */
+/** The model for an agent, and a check that it answers. */
 
-import { Fault, fieldsIn, fieldsOf, filledText, listOf, refusal } from "../../src/terminal.ts";
+import { fieldsIn, fieldsOf, filledText, refusal } from "../../src/terminal.ts";
 import { isOwnModel } from "../../src/inspection.ts";
-import type { Agent } from "./agent.ts";
-
-/** The models that a gateway lists. Throws a Fault with the reason if it lists none. */
-export async function modelsAt(url: string, key: string): Promise<readonly string[]> {
-  let response: Response;
-  try {
-    const headers = { authorization: `Bearer ${key}` };
-    const signal = AbortSignal.timeout(10_000);
-    response = await fetch(`${url}/v1/models`, { headers, signal });
-  } catch (error) {
-    throw new Fault(
-      "upstream.unreachable",
-      `Nobody answers at ${url}; start it with \`patchbay serve\`, or leave \`--url\` out.`,
-      {},
-      error,
-    );
-  }
-  const body = fieldsIn(await response.text());
-  if (response.ok)
-    return (listOf(body?.data) ?? []).flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
-  const why = filledText(fieldsOf(body?.error)?.message) ?? `it answers ${response.status}`;
-  throw refusal(`${url} does not list its models: ${why}`);
-}
+import type { LaunchAgent } from "./agent.ts";
 
 /** The first model that the agent was made for; without one, the first. */
-export function modelFor({ families }: Agent, models: readonly string[]): string | undefined {
+export function modelFor({ families }: LaunchAgent, models: readonly string[]): string | undefined {
   const isOwn = (model: string): boolean =>
     isOwnModel({ families }, model.slice(model.lastIndexOf("/") + 1));
   return models.find(isOwn) ?? models[0];
@@ -67,14 +45,14 @@ export async function checkModel(
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(patienceMs),
     });
-    const said = errorIn(await response.text());
-    why = said ?? (response.ok ? undefined : `The gateway answers ${response.status}.`);
+    const message = errorIn(await response.text());
+    why = message ?? (response.ok ? undefined : `The gateway answers ${response.status}.`);
   } catch {
     // A model that must be loaded is slow, which is no failure.
     return `${model} has not answered a short request in ${patienceMs / 1000} s.`;
   }
   if (why === undefined) return undefined;
-  throw refusal(`${model} does not answer, so nothing is started. ${why}${othersText(to)}`);
+  throw refusal(`${model} cannot answer, so the agent was not started. ${why}${othersText(to)}`);
 }
 
 /** The message of a failed answer, from its body or a frame of its stream. */
@@ -95,5 +73,7 @@ function othersText({ model, models }: Checked): string {
       upstreamOf(one) !== upstreamOf(model) &&
       models.findIndex((other) => upstreamOf(other) === upstreamOf(one)) === at,
   );
-  return firsts.length === 0 ? "" : ` To ask another: --model ${firsts.slice(0, 3).join(" or ")}`;
+  return firsts.length === 0
+    ? ""
+    : ` To use another model: --model ${firsts.slice(0, 3).join(" or ")}`;
 }

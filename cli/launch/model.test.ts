@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { fakeUpstream, frame, hang, json, sse } from "../../test/support/fake-upstream.ts";
 import { answerInChat } from "../../test/support/fake-model.ts";
-import { checkModel } from "./models-at.ts";
+import { checkModel } from "./model.ts";
 
 const check = async (answer: ReturnType<typeof json>, patienceMs?: number) => {
   await using gateway = await fakeUpstream(() => answer);
@@ -22,7 +22,7 @@ it.each([
   ["a page of another server", json("<html>", 502), "The gateway answers 502."],
 ])("says what %s says, and which other models there are", async (_, answer, why) => {
   await expect(check(answer)).rejects.toThrow(
-    `a/m does not answer, so nothing is started. ${why} To ask another: --model b/o`,
+    `a/m cannot answer, so the agent was not started. ${why} To use another model: --model b/o`,
   );
 });
 
