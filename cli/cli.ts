@@ -91,19 +91,14 @@ Examples:
 program
   .command("init")
   .description("find keys, local model servers and agents, and write a patchbay.yaml for them")
-  .option(
-    "-y, --yes",
-    "write the file without asking; without a terminal, `init` only writes with this option",
-  )
+  .option("-y, --yes", "write the file without asking; needed if there is no terminal")
   .option("--force", "replace an existing patchbay.yaml, and keep a copy as patchbay.yaml.1.bak")
   .option("--json", "print the findings and the configuration as JSON")
   .action(async (options: Options) => (await import("./commands/init.ts")).init(options));
 
 program
   .command("health")
-  .description(
-    "check that a gateway is ready; exit code 0: ready, 1: not ready, 3: no gateway is running",
-  )
+  .description("check that a gateway is ready; exit code 0: ready, 1: not ready, 3: no gateway")
   .option("--url <address>", "address of the gateway", readAddress, "http://127.0.0.1:11435")
   .option("--timeout <seconds>", "time limit of the answer in seconds", readSeconds, 5)
   .option("--json", "print the answer as JSON")
@@ -127,11 +122,7 @@ program
     "show the turns of a running gateway live: as a table in a terminal (keys: s sort, f filter, Enter one turn, q quit), else as lines; exit code 3: no gateway is running",
   )
   .option("--json", "print batches as JSON lines")
-  .option(
-    "--url <address>",
-    "address of a remote gateway, or of one of several local ones",
-    readAddress,
-  )
+  .option("--url <address>", "address of the gateway, if several run or it is remote", readAddress)
   .option("--key <key>", "key of a remote gateway; only the turns of this key are shown")
   .action(async (options: Options) => (await import("./commands/top.ts")).top(options));
 
@@ -144,11 +135,7 @@ program
   .option("--turn <id>", "one turn in full, by its request id (`x-request-id`)")
   .option("--last <count>", "number of past turns", readCount, 100)
   .option("--json", "print each turn and event as a JSON line")
-  .option(
-    "--url <address>",
-    "address of a remote gateway, or of one of several local ones",
-    readAddress,
-  )
+  .option("--url <address>", "address of the gateway, if several run or it is remote", readAddress)
   .option("--key <key>", "key of a remote gateway; only the turns of this key are shown")
   .action(async (options: With<"last">) => (await import("./commands/logs.ts")).logs(options));
 
@@ -158,15 +145,10 @@ program
   .addOption(configOption())
   .option("--host <address>", "address to listen on; default: 127.0.0.1")
   .option("--port <number>", "port to listen on; default: 11435; 0 chooses a free port", readPort)
-  .option(
-    "--with-parent",
-    "stop when the parent process ends; this is the default under npx and npm start",
-  )
+  .option("--with-parent", "stop when the parent process ends, as under npx and npm start")
   .option("--workers <count>", "number of processes that share the port and the store", readWorkers)
   .addOption(
-    new Option("--log-level <level>", "lowest level of the JSON log lines on standard error")
-      .choices(logLevels)
-      .default("info"),
+    new Option("--log-level <level>", "lowest level to log").choices(logLevels).default("info"),
   )
   .action(async (options: With<"logLevel">) =>
     (await import("./commands/serve.ts")).serve(options),
@@ -204,15 +186,11 @@ program
     "find problems of the gateway, configuration, upstreams, models, agents and machine; exit code 0: no problem, 1: a problem, 3: no gateway at --url",
   )
   .addOption(configOption())
-  .option(
-    "--url <address>",
-    "address of a gateway; default: your gateway on this machine, if one is running",
-    readAddress,
-  )
+  .option("--url <address>", "address of a gateway; default: your running gateway", readAddress)
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option("--probe [model]", "send real requests to a model, and report its abilities")
   .addOption(
-    new Option("--fix", "write the results of --probe to the configuration file").implies({
+    new Option("--fix", "write the results of --probe to the file").implies({
       probe: true,
     }),
   )
@@ -232,13 +210,8 @@ Examples:
 
 program
   .command("plan")
-  .description(
-    "show how each tool and parameter of a request would be sent, without calling an upstream",
-  )
-  .argument(
-    "<request>",
-    "Chat Completions or Responses request body as a JSON file; - reads standard input",
-  )
+  .description("show how the tools and parameters of a request are sent, without sending it")
+  .argument("<request>", "Chat Completions or Responses request as a JSON file, or - for stdin")
   .option("-m, --model <name>", "model to use instead of the one in the request")
   .addOption(configOption())
   .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
@@ -252,20 +225,11 @@ program
   .description(
     "test bursts of tool calls on a running gateway: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1: calls are missing or inconsistent, 3: no gateway answers",
   )
-  .option(
-    "--url <address>",
-    "address of the gateway, with or without /v1",
-    readAddress,
-    "http://127.0.0.1:11435",
-  )
+  .option("--url <address>", "address of the gateway", readAddress, "http://127.0.0.1:11435")
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option("-m, --model <name>", "model to use; default: the first one in GET /v1/models")
   .option("--expect <number>", "minimum number of calls in each answer", readCalls, 2)
-  .option(
-    "--at-most <number>",
-    "maximum number of calls in each answer, to test a limit",
-    readCalls,
-  )
+  .option("--at-most <number>", "maximum number of calls in each answer", readCalls)
   .option("--timeout <seconds>", "time limit of each answer in seconds", readSeconds, 60)
   .option("--json", "print the results as JSON")
   .addOption(new Option("--allow-single").hideHelp())
@@ -289,11 +253,7 @@ program
   .argument("<agent>", "agent to run, which must be on PATH")
   .argument("[args...]", "arguments for the agent, after --")
   .addOption(configOption())
-  .option(
-    "--url <address>",
-    "address of a running gateway; default: start a separate gateway for the agent",
-    readAddress,
-  )
+  .option("--url <address>", "address of a gateway; default: start a separate one", readAddress)
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option(
     "-m, --model <name>",
@@ -302,10 +262,7 @@ program
   .option("--small <name>", "model for small tasks; default: the same model")
   .option("--context <tokens>", "limit of a conversation in tokens", readTokens, 200_000)
   .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
-  .option(
-    "--keep",
-    "change the agent's own settings, for desktop apps and editors, and run nothing",
-  )
+  .option("--keep", "change the agent's settings, for desktop apps and editors, and run nothing")
   .option("--restore", "undo --keep; this needs no gateway")
   .option("--record", "record the turns, as `patchbay record` does")
   .option("--json", "print a summary as JSON on standard error at the end")
@@ -371,19 +328,13 @@ bundleCommand("replay", "replay")
   .description(
     "send a recorded request through this gateway, with the recorded answers of its upstream; exit code 1: the result differs, 3: the upstream of --against does not answer",
   )
-  .addOption(
-    new Option("--paced", "keep the recorded pauses between the pieces of the answer").conflicts(
-      "against",
-    ),
-  )
+  .addOption(new Option("--paced", "keep the recorded pauses of the answer").conflicts("against"))
   .option("--against <upstream>", "send the request to a live upstream, or upstream/model, instead")
   .option("--anyway", "with --against: send a masked bundle too")
   .option("--json", "print the result as JSON");
 
 bundleCommand("bundle", "bundle")
-  .description(
-    "inspect a bundle before you share it; exit code 1: it contains text that looks like a key",
-  )
+  .description("inspect a bundle before sharing it; exit code 1: it seems to contain a key")
   .option("--preview", "print the whole content")
   .option("--check", "search for keys (always done)")
   .option("--json", "print the result as JSON");
@@ -391,14 +342,7 @@ bundleCommand("bundle", "bundle")
 program
   .command("completion")
   .description("print a script that completes commands, options and model names in a shell")
-  .addArgument(
-    new Argument("<shell>", "shell to print the script for").choices([
-      "bash",
-      "zsh",
-      "fish",
-      "powershell",
-    ]),
-  )
+  .addArgument(new Argument("<shell>", "your shell").choices(["bash", "zsh", "fish", "powershell"]))
   .addHelpText(
     "after",
     `

@@ -90,7 +90,7 @@ export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
     "gateway.running",
     "gateway",
     "note",
-    "no gateway is running on this machine: this command made the checks, in the environment of this shell",
+    "not running on this machine; this command made the checks, in the environment of this shell",
     "To start one: patchbay serve",
   );
   return {

@@ -247,7 +247,7 @@ function demoCheck({ upstreams }: Config): Check[] {
     (one) => one.dialect === "scripted" && !("script" in one && one.script !== undefined),
   );
   if (!isDemo) return [];
-  const evidence = "only the embedded demo answers: no other upstream is configured";
+  const evidence = "only the embedded demo answers, because no other upstream is configured";
   const remedy =
     "Set the key of a provider or start a local model server, then write a file: patchbay init";
   return [check("model.demo", "demo", "note", evidence, remedy)];

@@ -11,18 +11,9 @@ import {
   readTextFile,
   refusal,
   stateFolder,
+  writeWhole,
 } from "../../../src/terminal.ts";
-import type { SettingValue } from "./settings.ts";
-import { writeWhole } from "../../../src/terminal.ts";
-
-const entrySchema = z.object({
-  path: z.array(z.string()).readonly(),
-  value: z.custom<SettingValue>(),
-  known: z.custom<SettingValue | undefined>().optional(),
-  owned: z.boolean().optional(),
-  former: z.string().optional(),
-  depth: z.number(),
-});
+import type { WrittenEntry } from "./settings.ts";
 
 const journalSchema = z.object({
   version: z.literal(1),
@@ -36,7 +27,7 @@ const journalSchema = z.object({
   /** Digests of its content before and after. */
   before: z.string(),
   after: z.string(),
-  entries: z.array(entrySchema).readonly(),
+  entries: z.custom<readonly WrittenEntry[]>(Array.isArray),
   /** Folders that were made for it, the innermost last. */
   folders: z.array(z.string()),
   /** Additional files that the settings name. */

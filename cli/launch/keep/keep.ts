@@ -73,7 +73,7 @@ export async function keepAgent(
   { env, output }: { readonly env: Environment; readonly output: Output },
 ): Promise<Kept> {
   const keeping = keepingOf(agent);
-  const file = keeping.file(placeOf(env));
+  const file = keeping.file(homeOf(env));
   const texts = Object.entries((await keeping.beside?.(to, output)) ?? {});
   const own = texts.map(([name, text]) => ({ name, text, path: join(dirname(file), name) }));
   // Our earlier entries are undone first, so that the backup is the user's file without them.
@@ -82,7 +82,7 @@ export async function keepAgent(
     to,
     Object.fromEntries(own.map(({ name, path }) => [name, path])),
   );
-  const target = existsSync(file) ? realpathSync(file) : file;
+  const target = targetOf(file);
   const mark = `${MARK}${undo(agent)}`;
   let bytes: Uint8Array | undefined;
   let written: WrittenSettings;
@@ -125,6 +125,9 @@ export async function keepAgent(
   });
   return { file, notes: [keeping.note?.(to) ?? [], `To undo it: ${undo(agent)}`].flat() };
 }
+
+/** The file that a link names. */
+const targetOf = (file: string): string => (existsSync(file) ? realpathSync(file) : file);
 
 /** In bytes. People write settings by hand, so a longer file is something else. */
 const LONGEST = 1_000_000;
@@ -184,91 +187,79 @@ export function writeOrRefuse<Result>(what: string, write: () => Result): Result
   }
 }
 
-/** Undoes what was kept. Neither the gateway nor the agent is asked. */
+/**
+ * Undoes `keepAgent`, without the gateway and the agent. An unchanged file is replaced by its
+ * backup. Without a journal only marks show which entries are ours.
+ */
 export function restoreAgent(agent: LaunchAgent, env: Environment): Restored {
   const keeping = keepingOf(agent);
   const folder = journalFolder(agent.name, env);
   const journal = readJournal(folder);
-  if (journal === undefined) return restoreByMarks(keeping, keeping.file(placeOf(env)));
-  const restored = restoreByJournal(folder, journal, keeping);
-  if (restored.outcome !== "by hand") {
-    for (const path of journal.own) rmSync(path, { force: true });
-    for (const made of journal.folders.toReversed()) removeIfEmpty(made);
-    dropJournal(folder, restored.outcome === "taken out");
-  }
-  return restored;
-}
-
-function restoreByJournal(folder: string, journal: Journal, keeping: Keeping): Restored {
-  const { target: file, mode, entries, before } = journal;
-  const backup = readBackup(folder);
-  const kept = backup === undefined ? {} : { backup: backupFile(folder) };
-  return readable(file, { entries, ...kept }, () => {
-    const bytes = settingsBytes(file);
-    if (bytes === undefined) return { outcome: "nothing" };
-    const digest = sha256Hex(bytes);
-    if (digest === before) return { outcome: "put back", file, gone: false };
-    if (digest === journal.after && mode === undefined) {
-      writeOrRefuse(file, () => rmSync(file));
-      return { outcome: "put back", file, gone: true };
-    }
-    if (digest === journal.after && backup !== undefined && sha256Hex(backup) === before) {
-      writeOrRefuse(file, () => writeWhole(file, backup, mode ?? 0o600));
-      return { outcome: "put back", file, gone: false };
-    }
-    const out = changeText(bytes, (text) =>
-      settingsFormats[keeping.format].takeOut(text, entries, false),
-    );
-    return { ...takenOut(file, bytes, out, mode), ...kept };
-  });
-}
-
-/** For a lost journal: only a mark shows that an entry is ours. */
-function restoreByMarks(keeping: Keeping, file: string): Restored {
-  const { format } = keeping;
-  if (!existsSync(file)) return { outcome: "nothing" };
-  const target = realpathSync(file);
-  // Only the paths of these entries count.
-  const nowhere: Lasting = { url: "", model: "", small: "", models: [], context: 0 };
-  const entries = keeping
-    .entries(nowhere, {})
-    .map(({ path, value }): WrittenEntry => ({ path, value, depth: 0 }));
-  return readable(target, { entries }, () => {
-    const bytes = settingsBytes(target) ?? new Uint8Array();
-    const out = changeText(bytes, (text) => settingsFormats[format].takeOut(text, entries, true));
-    return takenOut(target, bytes, { ...out, left: [] }, undefined);
-  });
-}
-
-function takenOut(
-  file: string,
-  bytes: Uint8Array,
-  { text, left }: { readonly text: string; readonly left: readonly string[] },
-  mode: number | undefined,
-): Extract<Restored, { outcome: "taken out" | "nothing" }> {
-  const after = Buffer.from(text);
-  if (after.equals(bytes) && left.length === 0) return { outcome: "nothing" };
-  const rights = mode ?? statSync(file).mode & 0o777;
-  writeOrRefuse(file, () => writeWhole(file, after, rights));
-  return { outcome: "taken out", file, left };
-}
-
-/** Runs a restore. The outcome is `by hand` if the file cannot be read as settings. */
-function readable(
-  file: string,
-  {
-    entries,
-    ...kept
-  }: { readonly entries: readonly WrittenEntry[]; readonly backup?: string | undefined },
-  run: () => Restored,
-): Restored {
+  const file = journal?.target ?? targetOf(keeping.file(homeOf(env)));
+  const entries: readonly WrittenEntry[] =
+    journal?.entries ??
+    keeping.entries(nowhere, {}).map(({ path, value }) => ({ path, value, depth: 0 }));
+  const saved = journal && readBackup(folder);
+  const backup = saved && backupFile(folder);
+  let restored: Restored;
   try {
-    return run();
+    restored =
+      putBack(file, journal, saved) ??
+      takeEntriesOut(file, entries, { format: settingsFormats[keeping.format], journal, backup });
   } catch (error) {
     if (!(error instanceof SettingsProblem)) throw error;
     const names = entries.map(({ path }) => path.join("."));
-    return { outcome: "by hand", file, problem: error.message, entries: names, ...kept };
+    return { outcome: "by hand", file, problem: error.message, entries: names, backup };
   }
+  if (journal === undefined) return restored;
+  for (const path of journal.own) rmSync(path, { force: true });
+  for (const made of journal.folders.toReversed()) removeIfEmpty(made);
+  dropJournal(folder, restored.outcome === "taken out");
+  return restored;
+}
+
+/** Only the paths of its entries are used. */
+const nowhere: Lasting = { url: "", model: "", small: "", models: [], context: 0 };
+
+/** Restores the former file; undefined if the file has changed since, or its backup is lost. */
+function putBack(
+  file: string,
+  journal: Journal | undefined,
+  backup: Uint8Array | undefined,
+): Restored | undefined {
+  const bytes = settingsBytes(file);
+  if (bytes === undefined) return { outcome: "nothing" };
+  if (journal === undefined) return undefined;
+  const { mode, before, after } = journal;
+  const digest = sha256Hex(bytes);
+  const isSame = digest === before;
+  const gone = !isSame && mode === undefined;
+  const isBackup = backup !== undefined && sha256Hex(backup) === before;
+  if (!isSame && (digest !== after || !(gone || isBackup))) return undefined;
+  if (gone) writeOrRefuse(file, () => rmSync(file));
+  else if (!isSame && backup !== undefined)
+    writeOrRefuse(file, () => writeWhole(file, backup, mode ?? 0o600));
+  return { outcome: "put back", file, gone };
+}
+
+function takeEntriesOut(
+  file: string,
+  entries: readonly WrittenEntry[],
+  options: {
+    readonly format: SettingsFormat;
+    readonly journal: Journal | undefined;
+    readonly backup: string | undefined;
+  },
+): Restored {
+  const { format, journal, backup } = options;
+  const bytes = settingsBytes(file) ?? new Uint8Array();
+  const out = changeText(bytes, (text) => format.takeOut(text, entries, journal === undefined));
+  const left = journal === undefined ? [] : out.left;
+  const after = Buffer.from(out.text);
+  if (after.equals(bytes) && left.length === 0) return { outcome: "nothing" };
+  const mode = journal?.mode ?? statSync(file).mode & 0o777;
+  writeOrRefuse(file, () => writeWhole(file, after, mode));
+  return { outcome: "taken out", file, left, backup };
 }
 
 function removeIfEmpty(folder: string): void {
@@ -286,7 +277,7 @@ function keepingOf(agent: LaunchAgent): Keeping {
   );
 }
 
-function placeOf(env: Environment): AgentHome {
+function homeOf(env: Environment): AgentHome {
   const home = env["HOME"] ?? homeFolder();
   if (home !== undefined && isAbsolute(home)) return { home, env };
   throw refusal("There is no home directory to keep settings in; set HOME.");
