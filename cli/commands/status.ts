@@ -1,4 +1,4 @@
-import { type GatewayStatus, statusSchema } from "../../src/observe/console/wire.ts";
+import { type ConsoleStatus, statusSchema } from "../../src/observe/console/wire.ts";
 import {
   askGateway,
   environment,
@@ -21,7 +21,7 @@ export type AskedStatus = {
   readonly gateway: LocalGateway;
   /** The number of its processes that have answered. */
   readonly answering: number;
-  readonly status: GatewayStatus;
+  readonly status: ConsoleStatus;
   readonly problems: readonly StatusProblem[];
 };
 
@@ -91,7 +91,7 @@ const workerProblems = (count: number, answering: number): StatusProblem[] =>
       ];
 
 /** The status of two workers of one gateway: their counts are added up. */
-const together = (a: GatewayStatus, b: GatewayStatus): GatewayStatus => ({
+const together = (a: ConsoleStatus, b: ConsoleStatus): ConsoleStatus => ({
   ...a,
   running: a.running + b.running,
   kept: a.kept + b.kept,
@@ -102,7 +102,7 @@ const together = (a: GatewayStatus, b: GatewayStatus): GatewayStatus => ({
   store: a.store.problem === undefined && b.store.problem !== undefined ? b.store : a.store,
 });
 
-const problemsOf = ({ upstreams, store, wrong, rejected }: GatewayStatus): StatusProblem[] => [
+const problemsOf = ({ upstreams, store, wrong, rejected }: ConsoleStatus): StatusProblem[] => [
   ...rejectedProblem(rejected),
   ...upstreams.flatMap(({ name, fault, problem = fault }) =>
     problem === undefined ? [] : { about: `upstream ${name}`, problem },
@@ -111,7 +111,7 @@ const problemsOf = ({ upstreams, store, wrong, rejected }: GatewayStatus): Statu
   ...wrong.map(({ about, problem }) => ({ about, problem })),
 ];
 
-function rejectedProblem(rejected: GatewayStatus["rejected"]): StatusProblem[] {
+function rejectedProblem(rejected: ConsoleStatus["rejected"]): StatusProblem[] {
   if (rejected === undefined) return [];
   const { file, since, problems } = rejected;
   const [first = "it cannot be used", ...others] = problems;
@@ -122,7 +122,7 @@ function rejectedProblem(rejected: GatewayStatus["rejected"]): StatusProblem[] {
 }
 
 /** Its kind and, after an absence, the times of its end and start. */
-function storeText({ kind, awayAt, backAt }: GatewayStatus["store"]): string {
+function storeText({ kind, awayAt, backAt }: ConsoleStatus["store"]): string {
   if (awayAt === undefined || backAt === undefined) return kind;
   return `${kind}; unreachable from ${dateText(awayAt)} to ${dateText(backAt)}`;
 }
@@ -163,11 +163,11 @@ export function statusLines({
 }
 
 /** The files of a gateway's configuration and where its keys come from. */
-export const configurationText = ({ files, keys }: GatewayStatus): string =>
+export const configurationText = ({ files, keys }: ConsoleStatus): string =>
   sourceText({ file: files.length === 0 ? undefined : files.join(", "), keys });
 
 /** Empty unless turns are recorded. */
-function recordingLine({ recording }: GatewayStatus): string[][] {
+function recordingLine({ recording }: ConsoleStatus): string[][] {
   if (recording === undefined || recording.mode === "off") return [];
   const { mode, content, folder } = recording;
   return [["recording", `${recordedTurns[mode]}, ${content}, to ${folder}`]];

@@ -1,6 +1,6 @@
 import { realpathSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { GatewayStatus } from "../../observe/console/wire.ts";
+import type { ConsoleStatus } from "../../observe/console/wire.ts";
 import type { Config } from "../../gateway/config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../turn/clock.ts";
@@ -52,7 +52,7 @@ function realPath(file: string): string {
 }
 
 /** A changed configuration that cannot be used; the running one stays. */
-export type Rejected = NonNullable<GatewayStatus["rejected"]>;
+export type Rejected = NonNullable<ConsoleStatus["rejected"]>;
 
 export type Reloader = {
   /** Reads the file again and applies it if it changed. */

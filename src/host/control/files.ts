@@ -28,7 +28,7 @@ const entrySchema = z.looseObject({
 export type ControlEntry = Readonly<z.output<typeof entrySchema>>;
 
 /** An entry whose gateway listens. */
-export type FoundEntry = ControlEntry & {
+export type ListeningEntry = ControlEntry & {
   /** The path of the socket, or the name of the pipe. */
   readonly socket: string;
 };
@@ -83,14 +83,14 @@ export function removeFiles(folder: string, name: string): void {
  * The gateways that answer in a folder; none if another user could have put the files there. The
  * files of killed gateways are removed.
  */
-export async function entriesIn(folder: string): Promise<readonly FoundEntry[]> {
+export async function entriesIn(folder: string): Promise<readonly ListeningEntry[]> {
   if (foreignFolder(folder) !== undefined) return [];
   const names = new Set(filesIn(folder).flatMap((file) => FILE_NAME.exec(file)?.[1] ?? []));
   const found = await Promise.all(Array.from(names, (name) => answering(folder, name)));
   return found.flatMap((entry) => entry ?? []).toSorted((a, b) => a.startedAt - b.startedAt);
 }
 
-async function answering(folder: string, name: string): Promise<FoundEntry | undefined> {
+async function answering(folder: string, name: string): Promise<ListeningEntry | undefined> {
   const entry = readEntry(entryPath(folder, name));
   const socket = socketPath(folder, name);
   if (isOwnSocket(socket) && (await isListening(socket))) return entry && { ...entry, socket };
@@ -179,7 +179,7 @@ export const foreignFolders = (env: Environment): readonly string[] =>
     return `${folder} ${problem}, so gateways in it are ignored; ${remedy}.`;
   });
 
-function gatewayOf(entries: FoundEntry[]): LocalGateway {
+function gatewayOf(entries: ListeningEntry[]): LocalGateway {
   const [first] = entries;
   if (first === undefined) throw new RangeError("A group has a member.");
   const { url, version, group: pid, startedAt, agent, workers = entries.length } = first;

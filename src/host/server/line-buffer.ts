@@ -52,7 +52,7 @@ export class LineBuffer {
   }
 
   #put(line: string): void {
-    // A character takes up to three bytes.
+    // A character needs at most three bytes in UTF-8.
     if (this.#length + line.length * 3 > this.#memory.length) {
       const memory = Buffer.allocUnsafeSlow(2 * (this.#length + Buffer.byteLength(line)));
       this.#memory.copy(memory, 0, 0, this.#length);

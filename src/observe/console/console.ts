@@ -16,7 +16,7 @@ import type { Report } from "../happening.ts";
 import type { BundleRecorder } from "../recording/recorder.ts";
 import { Feed } from "./feed.ts";
 import { Notices, recentProblems, storeAbsence } from "./notices.ts";
-import type { GatewayStatus } from "./wire.ts";
+import type { ConsoleStatus } from "./wire.ts";
 
 export type ConsoleRequest = {
   readonly exchange: Exchange;
@@ -40,12 +40,12 @@ export type Console = {
 
 export type ConsoleOptions = {
   /** The facts of the process that runs the gateway. */
-  readonly details: Pick<GatewayStatus, "pid" | "url" | "startedAt" | "files" | "keys">;
+  readonly details: Pick<ConsoleStatus, "pid" | "url" | "startedAt" | "files" | "keys">;
   readonly clock: Clock;
   readonly report: Report;
   readonly recorder: Pick<BundleRecorder, "order" | "state" | "settled">;
   /** The changed configuration file that cannot be used, if there is one. */
-  readonly rejected?: (() => GatewayStatus["rejected"]) | undefined;
+  readonly rejected?: (() => ConsoleStatus["rejected"]) | undefined;
   /** More routes, of the host. */
   readonly routes?: readonly ConsoleRoute[] | undefined;
 };
@@ -56,7 +56,7 @@ export function openConsole(
 ): Console {
   const notices = new Notices(() => clock.date());
   const feed = new Feed({ gateway, notices, clock });
-  const status = async (): Promise<GatewayStatus> => {
+  const status = async (): Promise<ConsoleStatus> => {
     const { upstreams, models, store, ...others } = await gateway.status();
     return {
       object: "status",

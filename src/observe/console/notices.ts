@@ -3,7 +3,7 @@
 import { reasonWords } from "../../turn/failure-reason.ts";
 import type { Happening, HappeningType, StoreNotice } from "../happening.ts";
 import type { RecentTurns } from "../recent-turns.ts";
-import type { GatewayStatus } from "./wire.ts";
+import type { ConsoleStatus } from "./wire.ts";
 
 type Notice = { readonly at: number; readonly happening: Happening };
 
@@ -48,7 +48,7 @@ export class Notices {
 const LATELY_MS = 10 * 60_000;
 const LOOKED_AT = 200;
 
-type Wrong = GatewayStatus["wrong"][number];
+type Wrong = ConsoleStatus["wrong"][number];
 
 /** The problems of the last minutes by upstream and fault, with their counts, the latest last. */
 export function recentProblems(
@@ -99,7 +99,7 @@ function wrongIn({ at, happening }: Notice): Wrong | undefined {
 /** The times when the store last became unavailable and available. */
 export function storeAbsence(
   notices: Pick<Notices, "since">,
-): Pick<GatewayStatus["store"], "awayAt" | "backAt"> {
+): Pick<ConsoleStatus["store"], "awayAt" | "backAt"> {
   const kept = notices.since(0);
   const latest = (event: StoreNotice["event"], before = kept.length): number =>
     kept.findLastIndex(

@@ -65,7 +65,7 @@ export const statusSchema = z.looseObject({
   wrong: z.array(z.looseObject({ at: number, ...fields(text, "about", "problem") })).default([]),
 });
 
-export type GatewayStatus = z.output<typeof statusSchema>;
+export type ConsoleStatus = z.output<typeof statusSchema>;
 
 const doneTurn = z.looseObject({
   type: z.literal("turn"),

@@ -55,7 +55,7 @@ function planSentences({ plan }: Bundle): string[] {
   const { upstream, profile, straight, tools, decisions, rules } = plan;
   const changed = tools.filter(({ verdict }) => verdict !== "native");
   return [
-    `The gateway sent it to ${upstream} (profile ${profile})${straight ? " and forwarded the frames of the answer unchanged" : ""}.`,
+    `The gateway sent the request to ${upstream} (profile ${profile})${straight ? " and forwarded the frames of the answer unchanged" : ""}.`,
     ...(tools.length === 0
       ? []
       : [
