@@ -10,9 +10,9 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import {
   bareError,
-  isBeat,
   malformed,
   strayError,
+  unreadableFault,
   upstreamError,
 } from "../errors/upstream-error.ts";
 import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
@@ -81,12 +81,9 @@ class ChatReader implements EventReader {
     const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
     if (raw !== undefined) return this.#readChunk(raw, data, name, raw === value);
     // A frame that the end of the connection truncated is ignored: the missing end reports the cut.
-    if (trimmed === "" || partial || isBeat(data, name)) return;
-    this.#fail(
-      name === "error"
-        ? bareError({ message: trimmed })
-        : malformed("sent a frame that is not a JSON object"),
-    );
+    if (trimmed === "" || partial) return;
+    const fault = unreadableFault(trimmed, name);
+    if (fault !== undefined) this.#fail(fault);
   }
 
   whole(text: string, emit: Emit<Event>): void {

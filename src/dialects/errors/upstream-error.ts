@@ -196,9 +196,12 @@ export const malformed = (did: string): Fault =>
 export const nameless = (): Fault =>
   new Fault("upstream.malformed", "The upstream called a tool without naming it; try again.");
 
-/** True if a frame only keeps the connection open: it has a name, and no object as frames of an answer have. */
-export const isBeat = (data: string, name: string | undefined): boolean =>
-  name !== undefined && name !== "error" && !data.trimStart().startsWith("{");
+/** The fault of a frame that is not a JSON object; undefined if it only keeps the connection open. */
+export function unreadableFault(data: string, name: string | undefined): Fault | undefined {
+  if (name === "error") return bareError({ message: data });
+  const isBeat = name !== undefined && !data.trimStart().startsWith("{");
+  return isBeat ? undefined : malformed("sent a frame that is not a JSON object");
+}
 
 /** The code by which clients of the OpenAI API recognise a context that is too long, and shorten the conversation. */
 export const CONTEXT_LENGTH = "context_length_exceeded";

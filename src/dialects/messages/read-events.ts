@@ -8,10 +8,10 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import {
   bareError,
-  isBeat,
   malformed,
   nameless,
   strayError,
+  unreadableFault,
   upstreamError,
 } from "../errors/upstream-error.ts";
 import { FrameRuns } from "../shared/frame-runs.ts";
@@ -74,7 +74,10 @@ class MessagesReader implements EventReader {
     this.#runs.begin();
     const raw = fieldsIn(data);
     // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
-    if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
+    if (raw === undefined) {
+      const fault = partial ? undefined : unreadableFault(data, name);
+      return fault && void this.#fail(fault);
+    }
     const type = name === "error" ? name : (filledText(raw.type) ?? name);
     // Clients read the name of the event and not the type in it.
     if (name !== type || raw.type !== type || isListed(data)) this.#blocks.markRepaired();
@@ -269,12 +272,6 @@ class MessagesReader implements EventReader {
     if (this.#over) return;
     if (event.type === "call-start" && event.name === "") return void this.#fail(nameless());
     this.#emit(this.#runs.pass(event));
-  }
-
-  #unreadable(data: string, name: string | undefined): void {
-    if (isBeat(data, name)) return;
-    if (name === "error") return void this.#fail(bareError({ message: data }));
-    this.#fail(malformed("sent a frame that is not a JSON object"));
   }
 }
 

@@ -8,11 +8,10 @@ import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { errorWords, mergedWords, type ErrorWords } from "../errors/error-words.ts";
 import {
-  bareError,
   errorFault,
-  isBeat,
   malformed,
   strayError,
+  unreadableFault,
   upstreamError,
 } from "../errors/upstream-error.ts";
 import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
@@ -307,11 +306,11 @@ class ResponsesReader implements EventReader {
   }
 
   #unreadable(data: string, name: string | undefined): void {
-    if (isBeat(data, name)) return;
-    if (name === "error") return void this.#fail(bareError({ message: data }));
+    const fault = unreadableFault(data, name);
+    if (fault === undefined) return;
     // It could only have repeated the request: nothing of the answer is lost.
     if (isLifecycle(data, name)) return this.#startUnannounced();
-    this.#fail(malformed("sent a frame that is not a JSON object"));
+    this.#fail(fault);
   }
 
   /** The number of a frame, or of the last frame of a run, if it is right. */
