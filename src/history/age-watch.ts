@@ -2,9 +2,9 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Interval between sweeps by age. */
 export const SWEEP_MS = 10 * MINUTE_MS;
-/** Expired rows are kept for this long after the clock may have been set. Only time in which a gateway runs counts. */
+/** Expired rows are kept for this long after a suspected change of the clock. Only time with a running gateway counts. */
 const WAIT_MS = 24 * HOUR_MS;
-/** The date was set if it moved by this much more than the uptime of the machine. */
+/** The clock was set if the date advanced by this much more than the uptime of the machine. */
 const STEP_MS = HOUR_MS;
 /** At the first sweep of a process, the newest row may be as old as this share of the maximum age. */
 const IDLE_SHARE = 1 / 4;
@@ -42,10 +42,9 @@ type SweepPermission = {
 };
 
 /**
- * Decides whether a sweep may drop expired rows. A clock that was set forward
- * makes rows expire early. So a sweep keeps them for a day if the date moved
- * further than the uptime, if a new process finds that the newest row is old, or
- * if most rows of a kind have expired.
+ * Decides whether a sweep may drop expired rows. A clock that was set forward makes rows expire
+ * early. A sweep therefore keeps them for a day if the date advanced further than the uptime, if
+ * a new process finds only old rows, or if most rows of a kind have expired.
  */
 export class AgeWatch {
   #last: { readonly now: number; readonly uptime: number } | undefined;
@@ -58,10 +57,10 @@ export class AgeWatch {
     this.#last = { now, uptime };
     const wasSet = last !== undefined && now - last.now - (uptime - last.uptime) > STEP_MS;
     const hasExpired = kinds.some(({ expired }) => expired > 0);
-    const takesMost = kinds.some(({ rows, expired }) => 2 * expired > rows);
+    const areMostExpired = kinds.some(({ rows, expired }) => 2 * expired > rows);
     const isIdle = last === undefined && now - newest > maxAgeMs * IDLE_SHARE;
     const waited = before?.waited ?? null;
-    const isDoubtful = hasExpired && (takesMost || isIdle);
+    const isDoubtful = hasExpired && (areMostExpired || isIdle);
     if (!wasSet && waited === null && !isDoubtful)
       return { drops: true, waits: false, state: { seen: now, waited: null } };
     const passed = Math.min(Math.max(0, now - (before?.seen ?? now)), 2 * SWEEP_MS);

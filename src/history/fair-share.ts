@@ -1,11 +1,11 @@
 import type { Tenant } from "../turn/tenant.ts";
 
-/** A sweep that drops something leaves this share of what may be kept: else each write would ask for one. */
+/** A sweep frees more than the excess, down to this share: otherwise each write would need a sweep. */
 const LEFT = 15 / 16;
 
 /**
- * The bytes that each tenant may keep if all together keep too much: the tenants that
- * hold most lose the excess. Tenants that lose nothing are not in the result.
+ * The bytes that each tenant may keep if all together exceed `maxBytes`: the tenants with the
+ * most bytes lose the excess. Tenants that lose nothing are not in the result.
  */
 export function fairShares(
   held: ReadonlyMap<Tenant, number>,

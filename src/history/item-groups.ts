@@ -1,4 +1,4 @@
-/** Items whose ids were made together share a row: a row for each item of a whole history would cost more than the rest of the write. */
+/** Items whose ids were made together share a row: with one row per item, a long history would cost more than the rest of the write. */
 
 import { madeId } from "../turn/item-ids.ts";
 import type { StoredItem } from "./log.ts";
@@ -10,9 +10,9 @@ export type ItemRow = Pick<StoredItem, "id" | "json">;
 export const GROUP_MARK = "~";
 /** Separates two items: their JSON has no line break. */
 const BETWEEN = ",\n";
-/** The most items of a row: a page is read without the others. */
+/** The most items of a row: a page also reads the other items of its rows. */
 export const MOST_ITEMS = 16;
-/** Characters of JSON. The cost of a separate row does not matter for a longer item. */
+/** The most characters of an item that shares a row. For a longer one the cost of a row does not matter. */
 const LONGEST = 4 * 1024;
 
 /**

@@ -6,17 +6,17 @@ import type { Lease, LeaseStore } from "./leases.ts";
 import type { UsageRow } from "./usage-sums.ts";
 
 /**
- * Entries of tenants that are kept between requests. An entry of another tenant is
- * as unknown as one that was never made, has expired or was deleted.
+ * The stored entries of all tenants. Entries of other tenants, expired entries and deleted
+ * entries are reported like entries that never existed.
  */
 export type Log = {
-  /** Connects, so that a fault of the database shows before it is needed. */
+  /** Connects, so that a fault of the database is reported before the first request. */
   start(): void;
-  /** The fault of the database, while it is known that it cannot be written. */
+  /** The fault of the database, while writes to it fail. */
   trouble(): Fault | undefined;
   /**
    * Writes the entries of a turn, all or none. A later entry replaces an earlier one with its
-   * id: some upstreams give every answer the same id. Undefined: they are written already.
+   * id: some upstreams give every answer the same id. Returns undefined if the write is complete.
    */
   append(turn: StoredTurn): Promise<void> | undefined;
   /** Makes a list; resolves when it is committed. */
@@ -25,7 +25,7 @@ export type Log = {
   head(key: Key, weigh: Weigh): Promise<EntryHead | undefined>;
   /** An entry with the items of its answer. */
   entry(key: Key, weigh: Weigh): Promise<StoredEntry | undefined>;
-  /** The items that came with the request of a response. */
+  /** The items of the request of a response. */
   input(key: Key, weigh: Weigh): Promise<readonly StoredItem[]>;
   /** The items of an entry and of all that it continues; `maxBytes` bounds their JSON in sum. */
   load(key: Key, maxBytes: number, weigh: Weigh): Promise<FoundChain>;
@@ -35,22 +35,22 @@ export type Log = {
   item(key: Key, item: string, weigh: Weigh): Promise<string | undefined>;
   /** The items of responses by their ids; `maxBytes` bounds their JSON in sum. */
   findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems>;
-  /** The same for notes. */
+  /** The notes of responses by their ids; `maxBytes` bounds their JSON in sum. */
   findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems>;
-  /** Some of the lists whose ids begin so, in the order in which they were made. */
+  /** A page of the lists whose ids begin with a prefix, in the order of their creation. */
   lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList>;
   /** Replaces the head of a list; false if there is no such list. */
   setHead(key: Key, json: string): Promise<boolean>;
   /** Adds items to the end of a list; false if there is no such list. */
   extend(key: Key, items: readonly StoredItem[]): Promise<boolean>;
-  /** Deletes an entry with all that is kept for it; false if there is no such entry. */
+  /** Deletes an entry and the entries that belong to it; false if there is no such entry. */
   drop(key: Key): Promise<boolean>;
   /** Deletes an item of a list; false if there is no such item. */
   dropItem(key: Key, item: string): Promise<boolean>;
   /** The sums of the hours from `start` until before `end`, oldest first. */
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]>;
   readonly leases: LeaseStore;
-  /** The text with a name, for all replicas and tenants; the first that is passed for it stays. */
+  /** The secret with a name, for all replicas and tenants. The first caller's `made` is stored. */
   secret(name: string, made: string): Promise<string>;
   /** Quotas that all processes of one database count together; undefined if each counts for itself. */
   readonly limits?: SharedLimits | undefined;
@@ -85,13 +85,13 @@ export type PageQuery = {
 export type ListQuery = PageQuery & {
   /** The first characters of the ids, at least 4. */
   readonly prefix: string;
-  /** The list ends with the one that reaches this. */
+  /** The page ends with the entry that reaches this sum. */
   readonly maxBytes: number;
 };
 
 /** Quotas by the minute, counted for all processes together. */
 export type SharedLimits = {
-  /** Takes what was spent off the levels; gives these, in the same order. */
+  /** Subtracts amounts from the levels. Returns the new levels in the same order. */
   spend(spent: readonly Spent[]): Promise<readonly number[]>;
 };
 
@@ -108,7 +108,7 @@ export type Retention = {
   readonly maxAgeMs: number;
 };
 
-/** The share of plans in what may be kept: those of an agent with many tools must not push out its answers. */
+/** The share of plans in the retention: plans of many tools must not displace answers. */
 export const PLANS_SHARE = 1 / 3;
 
 /** The entries of one turn. */
@@ -118,7 +118,7 @@ export type StoredTurn = {
   readonly at: number;
   /** The answer's id as the client saw it; none if there was no answer. */
   readonly answerId?: string | undefined;
-  /** The items of the answer, in their order. None where the client wants nothing stored. */
+  /** The items of the answer, in their order. Empty if the client wants nothing stored. */
   readonly items: readonly StoredItem[];
   /** Notes are found by their ids and deleted with the answer: seals, thoughts, events. */
   readonly notes?: readonly StoredItem[] | undefined;
@@ -129,7 +129,7 @@ export type StoredTurn = {
   readonly plan?: StoredPlan | undefined;
   /** The items that are added to its conversation in the same write. */
   readonly conversation?: ConversationEntry | undefined;
-  /** The lease that the write depends on: if its owner has lost it, the write fails with `store.superseded`. */
+  /** The lease that the write requires: without it the write fails with `store.superseded`. */
   readonly lease?: Lease | undefined;
   /** True if answer and items may not leave the connection of their request. */
   readonly isPrivate?: boolean | undefined;
@@ -138,12 +138,12 @@ export type StoredTurn = {
 };
 
 /**
- * The items that a turn adds to a conversation. Nothing is added if that was
- * deleted; if `owner` has lost its lease, the write fails with `store.superseded`.
+ * The items that a turn adds to a conversation. A deleted conversation receives nothing; if
+ * `owner` has lost its lease, the write fails with `store.superseded`.
  */
 export type ConversationEntry = Lease & { readonly items: readonly StoredItem[] };
 
-/** A list of items that grows: a conversation, or a completion with the messages that it answers. */
+/** A list of items that may grow: a conversation, or a completion with the messages that it answers. */
 export type NewList = {
   readonly tenant: Tenant;
   readonly id: string;
@@ -163,13 +163,13 @@ export type StoredItem = {
 export type ResponseRecord = {
   /** The id of the response that it continues. */
   readonly previous?: string | undefined;
-  /** The items that came with the request. */
+  /** The items of the request. */
   readonly input: readonly StoredItem[];
   /** The rest of the response as JSON, with its status. */
   readonly json: string;
   /** Text that other responses share. Chains are loaded without it. */
   readonly shared?: SharedText | undefined;
-  /** The upstream that has the answer too, in a form of the gateway. */
+  /** The upstream that also stored the answer, in the gateway's form. */
   readonly origin?: string | undefined;
 };
 
@@ -185,10 +185,10 @@ export type StoredEntry = EntryHead & {
   readonly items: readonly StoredItem[];
 };
 
-/** A plan becomes text only if it is stored as text or read. */
+/** A plan, which is serialized only when it is stored as text or read. */
 export type StoredPlan = {
   json(): string;
-  /** For a plan that ends in text that many plans share: the whole is `head`, that text and a closing brace. */
+  /** For a plan whose end many plans share: the plan is `head`, the shared text and a closing brace. */
   parts?(): { readonly head: string; readonly shared: SharedText } | undefined;
   /** Memory that it holds, approximately. */
   readonly bytes: number;
@@ -216,11 +216,11 @@ export type FoundItems =
   | { readonly type: "found"; readonly items: ReadonlyMap<string, StoredItem> }
   | TooLarge;
 
-/** A chain with a gap is never returned in part: the model would answer another conversation. */
+/** A chain with a gap is reported as missing, because the model would answer an incomplete conversation. */
 export type FoundChain =
   | {
       readonly type: "found";
-      /** The items of all entries, oldest first: their JSON, separated by commas, in texts that are quick to parse. */
+      /** The JSON of the items of all entries, oldest first, separated by commas (`itemsTexts`). */
       readonly texts: readonly string[];
       /** Of all texts. */
       readonly bytes: number;
@@ -252,15 +252,15 @@ export type FoundList =
   /** No list has the id `after`. */
   | { readonly type: "missing" };
 
-/** Characters of a text that is parsed without a noticeable pause. */
-const TEXT = 256 * 1024;
+/** The most characters of a text that is parsed without a noticeable pause. */
+const MAX_TEXT = 256 * 1024;
 
-/** The JSON of items, separated by commas, in texts of about that length where no item is longer. */
+/** The JSON of items, separated by commas, in texts up to that length or of one longer item. */
 export function itemsTexts(items: Iterable<Pick<StoredItem, "json">>): readonly string[] {
   const texts: string[] = [];
   let text = "";
   for (const { json } of items) {
-    if (text !== "" && text.length + json.length > TEXT) {
+    if (text !== "" && text.length + json.length > MAX_TEXT) {
       texts.push(text);
       text = "";
     }

@@ -1,4 +1,4 @@
-/** A log that lives as long as the process, in maps that are bounded. */
+/** A log in the memory of the process, with bounded maps. */
 
 import type { Clock } from "../turn/clock.ts";
 import { groupOf } from "../turn/item-ids.ts";
@@ -33,7 +33,7 @@ import { UsageSums, type UsageRow } from "./usage-sums.ts";
 
 const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
-/** The share of lists in what may be kept. */
+/** The share of lists in the retention. */
 const LISTS_SHARE = 1 / 6;
 /** Bytes of an entry or an item beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
@@ -42,10 +42,10 @@ const SWEEPS = 32;
 
 type Kept = {
   readonly tenant: Tenant;
-  /** `rest` is found by its items and notes alone. */
+  /** `rest`: an entry that is found only by its items and notes. */
   readonly kind: EntryKind | "rest";
   readonly id: string | undefined;
-  /** The id that it is deleted with. */
+  /** The id of the entry whose deletion also deletes this one. */
   readonly owner: string | undefined;
   readonly plan: StoredPlan | undefined;
   readonly previous: string | undefined;
@@ -53,7 +53,7 @@ type Kept = {
   readonly shared: SharedText | undefined;
   readonly input: readonly StoredItem[];
   readonly notes: readonly StoredItem[];
-  /** Its place among all entries in the order in which they were made. */
+  /** Its number in the order of creation. */
   readonly order: number;
   json: string;
   items: readonly StoredItem[];
@@ -64,7 +64,7 @@ type Kept = {
 
 /** The entries of one tenant, by id. */
 type Holding = {
-  /** Lists are in the order in which they were made. */
+  /** Lists are in the order of their creation. */
   readonly byId: Readonly<Record<EntryKind, Map<string, Kept>>>;
   /** By the id of an item, or by its group. */
   readonly items: Map<string, Kept>;
@@ -78,9 +78,9 @@ type Holding = {
 /** A plan has the id of its answer, so a second map would only repeat it: every turn leaves one. */
 const isFoundById = ({ kind, id, owner }: Kept): boolean => kind === "plan" && id === owner;
 
-type New = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
+type NewEntry = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
 
-/** Writes end before their call returns. Ages go by the clock of the process, which is never set. */
+/** Writes complete within their call. Ages are measured by the monotonic clock. */
 export class MemoryLog implements Log {
   readonly leases: MemoryLeases;
   readonly #secrets = new Map<string, string>();
@@ -301,38 +301,35 @@ export class MemoryLog implements Log {
     return { type: "found", items };
   }
 
-  #put(entry: New): void {
-    const { tenant, kind, id, owner } = entry;
-    const { json = "", input = none, items = none, notes = none } = entry;
+  #put(entry: NewEntry): void {
     const made: Kept = {
-      tenant,
-      kind,
-      id,
-      owner,
-      plan: entry.plan,
-      previous: entry.previous,
-      origin: entry.origin,
-      shared: entry.shared,
-      json,
-      input,
-      items,
-      notes,
+      id: undefined,
+      owner: undefined,
+      plan: undefined,
+      previous: undefined,
+      origin: undefined,
+      shared: undefined,
+      json: "",
+      input: none,
+      items: none,
+      notes: none,
+      ...entry,
       bytes: 0,
       at: this.#clock.now(),
       order: this.#made++,
     };
     this.#dropExpired(made.at);
     made.bytes = weightOf(made);
-    const shelf = this.#shelves[kind];
+    const shelf = this.#shelves[made.kind];
     if (!shelf.add(made)) return;
     this.#name(made);
     for (const heavy of shelf.excess()) this.#remove(heavy);
   }
 
-  /** Makes an entry found. */
+  /** Adds an entry to the maps by id, item, note and owner. */
   #name(made: Kept): void {
     const { tenant, kind, id, owner, input, items, notes } = made;
-    // A list or plan with the same id is gone; a response is still found by its items.
+    // A list or plan with the same id is removed; a response can still be found by its items.
     const replaced =
       kind === "rest" || id === undefined
         ? undefined
@@ -416,7 +413,7 @@ function* allItems(chain: readonly Kept[]): Generator<StoredItem> {
   }
 }
 
-/** The names that items are found by. All items of a group have one name. */
+/** The keys of items in the maps. All items of a group share one key. */
 function itemNames(input: readonly StoredItem[], items: readonly StoredItem[]): readonly string[] {
   const names: string[] = [];
   for (const { id, group = id } of input) if (group !== names.at(-1)) names.push(group);
@@ -454,8 +451,8 @@ function weightOf({ json, plan, input, items, notes }: Kept): number {
 }
 
 /**
- * A shelf that is too full is emptied to this share of its size: a map from whose front
- * one entry was deleted with every write would pass over the deleted ones with each.
+ * A full shelf is emptied to this share of its size. Removing one entry per write would be slow:
+ * each iteration of a Set skips the entries deleted at its front.
  */
 const LEFT = 63 / 64;
 
@@ -468,8 +465,8 @@ type Share = {
 };
 
 /**
- * Entries with a bound of bytes. The tenant that has most loses its
- * oldest first, so that no tenant pushes out the entries of another.
+ * Entries with a bound of bytes. The tenant with the most bytes loses its oldest entries first,
+ * so that no tenant displaces the entries of another.
  */
 class Shelf {
   readonly #maxBytes: number;
@@ -507,14 +504,14 @@ class Shelf {
       const times = (share.shared.get(shared) ?? 0) + sign;
       if (times === 0) share.shared.delete(shared);
       else share.shared.set(shared, times);
-      // It is counted with the first entry that has it, and given back with the last.
+      // The first entry with the text adds its bytes, and the last one removes them.
       if (times === (sign === 1 ? 1 : 0)) change += 2 * shared.text.length;
     }
     share.bytes += sign * change;
     this.#bytes += sign * change;
   }
 
-  /** Entries to be removed, each before the next is asked for. */
+  /** The entries to remove; the caller removes each before it asks for the next. */
   *excess(): Generator<Kept> {
     if (this.#bytes <= this.#maxBytes) return;
     while (this.#bytes > this.#maxBytes * LEFT) {

@@ -7,7 +7,7 @@ const noItems = (): ReturnType<Log["findItems"]> =>
   Promise.resolve({ type: "found", items: new Map() });
 const secrets = new Map<string, string>();
 
-/** A log that keeps nothing, for `store: off`. Secrets live as long as the process. */
+/** A log that stores nothing, for `store: off`. Secrets last until the process ends. */
 export const noStore: Log = {
   start() {},
   trouble: () => undefined,

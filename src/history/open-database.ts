@@ -8,7 +8,7 @@ export type DatabaseConfig =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string };
 
-/** A log in a database. Nothing is opened before it is started or asked. */
+/** A log in a database, which is opened by `start` or the first operation. */
 export function openDatabaseStore(config: DatabaseConfig, options: LogOptions): Log {
   const database =
     config.kind === "sqlite" ? openSqlite(config.path) : openPostgres(config.url, options.clock);

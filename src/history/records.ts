@@ -1,4 +1,4 @@
-/** Turns and lists as the rows of a database: texts and numbers, and nothing that has to be called. */
+/** Turns and lists as rows of a database: plain values, which can be sent to a thread. */
 
 import { hash } from "node:crypto";
 import { append } from "../turn/append.ts";
@@ -18,10 +18,10 @@ import type {
   UsageEntry,
 } from "./log.ts";
 
-/** The numbers of kinds in a database. An entry of kind 0 is found by its items and notes alone. */
+/** The numbers of kinds in a database. An entry of kind 0 is found only by its items and notes. */
 export const kindNumbers: Readonly<Record<EntryKind, number>> = { response: 1, list: 2, plan: 3 };
 
-/** The parts of an entry are its head, its items and its notes, at these places. */
+/** The places of the parts of an entry: its head, its items and its notes. */
 export const HEAD = 0;
 export const FIRST_ITEM = 1;
 export const FIRST_NOTE = 2 ** 24;
@@ -33,15 +33,15 @@ export type EntryRecord = {
   readonly id: string | null;
   /** The id of the response that it continues. */
   readonly parent: string | null;
-  /** The id of the conversation that it is deleted with: that of a turn which is not stored by itself. */
+  /** The id of the conversation whose deletion also deletes it, for a turn that is not stored as a response. */
   readonly keptFor: string | null;
   readonly origin: string | null;
   readonly shared: SharedRecord | null;
   /** The number of rows of items that came with the request; for a list, the most that it can have. */
   readonly inputRows: number;
-  /** The JSON of the items, in bytes: the bound of a chain. */
+  /** Bytes of the JSON of the items, which count toward the bound of a chain. */
   readonly itemBytes: number;
-  /** All that is kept, without what is shared. */
+  /** Bytes of all parts, without the shared text. */
   readonly bytes: number;
   readonly parts: readonly PartRecord[];
 };
@@ -53,7 +53,7 @@ export type PartRecord = {
   readonly bytes: number;
 };
 
-/** A text that is stored once for all entries of a tenant that have it. */
+/** A text that the entries of a tenant share; it is stored once. */
 export type SharedRecord = { readonly digest: string; readonly text: string };
 
 export type TurnRows = {
@@ -65,24 +65,24 @@ export type TurnRows = {
   readonly usage: UsageEntry | undefined;
 };
 
-/** Turns that are written together. A batch that is written a second time, since the fate of the first is not known, changes nothing. */
+/** Turns that are written together. A repeated write of a batch changes nothing: the result of the first may be unknown. */
 export type WriteBatch = { readonly id: string; readonly turns: readonly TurnRows[] };
 
 const MAX_MODEL_LENGTH = 256;
-/** Bytes of a row beside its text: keys, index entries. */
+/** Bytes of a row without its text: keys, index entries. */
 const ROW_BYTES = 128;
 const none: readonly StoredItem[] = [];
 
 const storableText = (text: string): string =>
   text.slice(0, MAX_MODEL_LENGTH).toWellFormed().replaceAll("\0", "\u{FFFD}");
 
-/** The same object for the same text: a batch then takes it to another thread once. */
+/** Returns the same object for the same text, so that a batch sends it to the thread once. */
 const sharedRecord = memoizeByIdentity(({ text }: SharedText): SharedRecord => ({
   digest: hash("sha256", text, "base64url"),
   text,
 }));
 
-/** The rows of a turn. Throws a Fault where a database could not take them. */
+/** The rows of a turn. Throws a Fault for ids that a database cannot store. */
 export function recordOf(turn: StoredTurn, maxPlanBytes: number): TurnRows {
   const { tenant, at, answerId, response, list, items, notes = none, usage } = turn;
   const { conversation = null, lease = null } = turn;
@@ -125,7 +125,7 @@ const partOf = (place: number, id: string | null, json: string): PartRecord => (
   bytes: Buffer.byteLength(json),
 });
 
-/** The parts of items, from a place on. */
+/** The parts of items, numbered from `first`. */
 export const partsFrom = (
   first: number,
   items: readonly Pick<StoredItem, "id" | "json">[],
@@ -148,7 +148,7 @@ function answerOf({ tenant, answerId, response, conversation, items, notes = non
   return entryOf({ ...own, ...links, ...given, kind, head: response.json, shared });
 }
 
-/** The plan of a turn, unless it is too heavy to be kept at all. */
+/** The plan of a turn; undefined if it alone exceeds the bound of plans. */
 function planOf(turn: StoredTurn, maxBytes: number): EntryRecord | undefined {
   const { tenant, answerId: id = "", plan, response, conversation } = turn;
   if (plan === undefined || plan.bytes > maxBytes) return undefined;
@@ -170,6 +170,6 @@ export function checkIds(ids: readonly (string | null | undefined)[]): void {
     if (typeof id === "string" && !isStorableId(id))
       throw new Fault(
         "store.refused",
-        `An id can have ${MAX_STORED_ID} characters, none of them NUL, and one of this turn's is none such.`,
+        `An id of this turn cannot be stored: it is longer than ${MAX_STORED_ID} characters, or contains NUL. Send other ids.`,
       );
 }

@@ -1,6 +1,6 @@
 /**
- * A log in a database. A read finds entries with their sizes first, and weighs
- * them; then it loads them in slices, between which others are served.
+ * A log in a database. A read first finds the sizes of entries, and reserves memory for them;
+ * then it loads them in slices, so that other reads can run between two slices.
  */
 
 import { append } from "../turn/append.ts";
@@ -64,15 +64,15 @@ export type LogOptions = {
   readonly onWait?: (() => void) | undefined;
 };
 
-/** Stored answers end by so much later at most. */
+/** The longest delay of the end of a stored answer. */
 const GATHER_MS = 20;
 /** The longest time that a request waits for the database. */
 const READ_MS = 10_000;
 /** A sweep begins when this share of the retention has been written. */
 const SWEEP_SHARE = 1 / 48;
-/** The number of entries of a chain that one slice is taken from. */
+/** The most entries of a chain that one slice reads. */
 const ENTRIES = 256;
-/** Bytes of the parts that are found by their ids and read at once, unless one part is longer. */
+/** The most bytes of parts that one query by ids reads, unless one part is longer. */
 const FOUND_BYTES = 1024 * 1024;
 
 const ITEMS = [FIRST_ITEM, LAST_ITEM] as const;
@@ -82,7 +82,7 @@ type Range = Omit<SliceQuery, "order" | "limit" | "texts"> & {
   readonly order?: PageQuery["order"];
   /** The consumer may lower it between two slices. */
   limit?: number;
-  /** Receives the bytes of each slice before it is loaded, where they were not weighed before. */
+  /** Receives the bytes of each slice before it is loaded. Omitted if the caller has reserved them. */
   readonly weigh?: Weigh;
 };
 type PartText = FoundPart & { readonly json: string };
@@ -134,7 +134,7 @@ export class SqlLog implements Log {
     return this.#queue.fault;
   }
 
-  /** It is not async: a write may wait for long, and would keep all of the turn meanwhile. */
+  /** Not async: an async function would hold the whole turn in memory during the write. */
   append(turn: StoredTurn): Promise<void> {
     return this.#queue.add(recordOf(turn, this.#retention.maxBytes * PLANS_SHARE));
   }
@@ -166,7 +166,7 @@ export class SqlLog implements Log {
       this.#items({ entries: [seq], places: [inputRows + 1, LAST_ITEM] }, answerBytes),
       digest === null ? undefined : this.#ask("readShared", { tenant, digest }),
     ]);
-    // It was deleted meanwhile.
+    // Another request deleted it meanwhile.
     if (head === undefined || items === undefined) return undefined;
     if (digest !== null && shared === undefined) return undefined;
     const text = shared !== undefined && { shared: { text: shared } };
@@ -194,7 +194,7 @@ export class SqlLog implements Log {
     if (parent !== null) return { type: "missing", id: parent };
     weigh(bytes + (key.kind === "response" ? own.headBytes : 0));
     const entries = chain.map(({ seq }) => seq).toReversed();
-    // A list may lose items at any time; a response that lost some was deleted.
+    // A list may lose items at any time; a response without some of its items was deleted.
     const [last, items] = await Promise.all([
       this.#headOf(own),
       this.#items({ entries, places: ITEMS }, bytes, key.kind === "list"),
@@ -219,7 +219,7 @@ export class SqlLog implements Log {
     const parts = (await this.#ask("findWithin", { entries, ids })).filter(
       (part) => part.entry !== seq || part.place <= place,
     );
-    // A part of several items need not hold the one that is asked for.
+    // The id of a row of several items does not prove that the row holds the item.
     for (const start of order === "asc" ? parts : parts.toReversed()) {
       const page = await this.#pageFrom(range, query, weigh, start);
       if (page !== undefined) return page;
@@ -308,7 +308,7 @@ export class SqlLog implements Log {
     return this.#bounded(asking) as ResultOf<Name>;
   }
 
-  /** Asks after the queued writes of a tenant. No row can have an id that is not storable. */
+  /** Asks after the queued writes of a tenant have ended. Returns undefined for an id that no row can have. */
   async #settledAsk<Name extends OperationName>(
     { tenant, id }: Pick<Key, "tenant" | "id">,
     name: Name,
@@ -357,7 +357,7 @@ export class SqlLog implements Log {
     return { id, previous: parent ?? undefined, json, ...(origin !== null && { origin }) };
   }
 
-  /** The parts in a range, up to a number of bytes; undefined if some were deleted, unless it may change. */
+  /** The parts in a range, up to a number of bytes; undefined if some were deleted, unless `mayChange`. */
   async #items(
     range: Range,
     bytes: number,
@@ -374,7 +374,7 @@ export class SqlLog implements Log {
     return left <= 0 || mayChange ? items : undefined;
   }
 
-  /** Parts in their order. `isMore`: there are others after those of the slice. */
+  /** Slices of parts in their order. `isMore`: the range has parts after the slice. */
   async *#slices(
     range: Range,
   ): AsyncGenerator<{ readonly parts: readonly PartText[]; readonly isMore: boolean }> {
@@ -413,10 +413,10 @@ export class SqlLog implements Log {
     start?: FoundPart,
   ): Promise<FoundPage | undefined> {
     const rest: Range = { ...range, order, limit, weigh };
-    let isBehind = start === undefined || start.id === after;
+    let isAfterStart = start === undefined || start.id === after;
     if (start !== undefined) {
       const step = order === "asc" ? 1 : -1;
-      const edge = [start.entry, start.place + (isBehind ? step : 0)] as const;
+      const edge = [start.entry, start.place + (isAfterStart ? step : 0)] as const;
       Object.assign(rest, order === "asc" ? { from: edge } : { to: edge });
     }
     const items: StoredItem[] = [];
@@ -425,11 +425,11 @@ export class SqlLog implements Log {
         const some = splitRow(part);
         return order === "asc" ? some : some.toReversed();
       });
-      if (!isBehind) {
-        const behind = 1 + found.findIndex(({ id }) => id === after);
-        if (behind === 0) return undefined;
-        found.splice(0, behind);
-        isBehind = true;
+      if (!isAfterStart) {
+        const next = 1 + found.findIndex(({ id }) => id === after);
+        if (next === 0) return undefined;
+        found.splice(0, next);
+        isAfterStart = true;
       }
       append(items, found);
       if (items.length > limit || (items.length === limit && isMore))
@@ -492,12 +492,12 @@ export class SqlLog implements Log {
     this.#cancelSweep ??= this.#clock.at(this.#clock.now() + SWEEP_MS, sweep, "background");
   }
 
-  /** A failure is left to the next sweep: the next write or read reports the database. */
+  /** Ignores a failure: the next write or read reports the fault, and the next sweep tries again. */
   #sweepQuietly(): void {
     this.#sweep().catch(() => {});
   }
 
-  /** Sweeps in steps, between which others are served. */
+  /** Sweeps in steps, so that other operations can run between two steps. */
   async #sweep(): Promise<void> {
     if (this.#isSweeping || this.#isClosed) return;
     this.#isSweeping = true;

@@ -5,7 +5,7 @@ import type { UsageEntry } from "./log.ts";
 export const usageCounts = [
   "requests",
   "failures",
-  // Turns whose upstream did not count all that was used: the rest is estimated.
+  // Turns with estimated tokens, because the upstream did not report all of them.
   "uncounted",
   "input",
   "output",
@@ -14,7 +14,7 @@ export const usageCounts = [
   "cacheWrite",
   "reasoning",
   "calls",
-  // Turns whose calls were cut short.
+  // Turns with truncated calls.
   "truncated",
   // In billionths of the currency.
   "cost",
@@ -36,7 +36,7 @@ export type UsageRow = {
 
 export const HOUR_MS = 3_600_000;
 
-/** The name of all models beyond the bound. */
+/** The name for all models beyond the bound. */
 export const OTHER = "other";
 
 export const HOURS_KEPT = 24 * 35;
@@ -49,7 +49,7 @@ type Tenants = Map<Tenant, Map<string, Sum>>;
 
 type Bounds = { readonly hours?: number; readonly models?: number; readonly rows?: number };
 
-/** Sums in memory by the hour, until a restart. */
+/** Sums by the hour in the memory of the process. */
 export class UsageSums {
   readonly #hours = new Map<number, Tenants>();
   readonly #bounds: Required<Bounds>;
@@ -141,7 +141,7 @@ export function batchUsage(batch: readonly UsedTurn[]): readonly TenantRow[] {
     rows.set(key, row);
     addTurn(row.sum, usage);
   }
-  // Two processes that lock rows in different orders would wait for each other.
+  // In one order: two processes that lock rows in different orders would deadlock.
   return [...rows.keys()].toSorted().flatMap((key) => rows.get(key) ?? []);
 }
 

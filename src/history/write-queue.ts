@@ -21,37 +21,37 @@ export type QueueOptions = {
    * transaction; those that only count usage and keep plans are further apart.
    */
   readonly gatherMs: number;
-  /** The database cannot be written, or can again (undefined). */
+  /** Receives the fault when writes begin to fail, and undefined when they succeed again. */
   readonly onState: (fault: Fault | undefined) => void;
 };
 
-/** If clients wait for this number of turns, they are written at once: more would save little. */
+/** This number of pressing turns is written at once: to wait for more would save little. */
 const ENOUGH_TURNS = 8;
 const BATCH_TURNS = 256;
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** The most bytes that wait while the database is away. */
+/** The most bytes that wait while the database is unavailable. */
 const QUEUE_BYTES = 32 * 1024 * 1024;
 /** Bytes of a queued turn beside its texts: its record and its promises. */
 const ENTRY_BYTES = 8 * 1024;
-/** The factor for the distance between writes that no client waits for. */
+/** The factor for the interval between writes that no client waits for. */
 const SLOWER = 5;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
-/** A stop waits so long for the last write. */
+/** The longest wait of `close` for the last write. */
 const CLOSE_MS = 5000;
 
 /**
- * Turns on their way to a database, in their order, many in one write. A write that
- * fails because of the database is repeated until it succeeds. The queue is bounded.
+ * Writes turns to a database in their order, many at once. A write that fails because of the
+ * database is repeated until it succeeds. The queue is bounded.
  */
 export class WriteQueue {
   readonly #options: QueueOptions;
   #queued: Queued[] = [];
-  /** The batch that failed. It is written again as it was, because it may have been committed. */
+  /** The failed batch. It is repeated unchanged, because it may have been committed. */
   #failed: QueuedBatch | undefined;
   #bytes = 0;
-  /** The last write of each tenant that is not over. */
+  /** The last unfinished write of each tenant. */
   readonly #last = new Map<Tenant, Promise<unknown>>();
   #fault: Fault | undefined;
   #retryMs = FIRST_RETRY_MS;
@@ -60,7 +60,7 @@ export class WriteQueue {
   #isClosed = false;
   /** A reader waits for the queue. */
   #isUrgent = false;
-  /** The number of queued turns that may be waited for or asked for soon. */
+  /** The number of queued turns that clients wait for or may soon refer to. */
   #pressing = 0;
   #cancelWait: (() => void) | undefined;
 
@@ -96,8 +96,8 @@ export class WriteQueue {
   }
 
   /**
-   * Waits until all queued turns of a tenant are written or given up: a client must find
-   * what it was just given. Throws at once while the database is known to be away.
+   * Waits until all queued turns of a tenant are written or rejected: a client must find the
+   * answer that it has just received. Throws at once while the database is unavailable.
    */
   settled(tenant: Tenant): Promise<unknown> | undefined {
     const last = this.#last.get(tenant);
@@ -108,14 +108,14 @@ export class WriteQueue {
     return last;
   }
 
-  /** Notes that the database is away: the next write waits as after a failed one. */
+  /** Records a fault of the database: the next write waits as after a failed one. */
   suspend(fault: Fault): void {
     if (this.#isWriting) return;
     this.#lastBegan = this.#options.clock.now();
     this.#setState(fault);
   }
 
-  /** Writes what is queued, or gives it up when the database is away or slow. */
+  /** Writes the queued turns, and rejects those that the database does not take in time. */
   async close(): Promise<void> {
     const { clock } = this.#options;
     this.#isClosed = true;
@@ -128,7 +128,7 @@ export class WriteQueue {
     });
     if (this.#last.size > 0) await Promise.race([all, late]);
     cancel?.();
-    this.#giveUp(closed());
+    this.#rejectAll(closed());
   }
 
   #schedule(): void {
@@ -142,7 +142,7 @@ export class WriteQueue {
       this.#cancelWait = clock.at(now + wait, () => this.#wake());
       return;
     }
-    // After all that is ready to run has run: turns that end together are written together.
+    // After the other ready callbacks: turns that end together are written together.
     const soon = setImmediate(() => this.#wake());
     this.#cancelWait = () => clearImmediate(soon);
   }
@@ -166,7 +166,7 @@ export class WriteQueue {
     this.#pressing = this.#queued.filter(({ record }) => isPressing(record)).length;
     void this.#write(batch).then(() => {
       this.#isWriting = false;
-      if (this.#isClosed && this.#fault !== undefined) this.#giveUp(this.#fault);
+      if (this.#isClosed && this.#fault !== undefined) this.#rejectAll(this.#fault);
       else this.#schedule();
     });
   }
@@ -202,7 +202,7 @@ export class WriteQueue {
       return this.#setState(error);
     }
     const [first, ...others] = batch.entries;
-    // One turn that cannot be written must not take the others with it.
+    // One turn that cannot be written must not fail the others.
     if (others.length > 0) {
       for (const [at, one] of batch.entries.entries()) {
         await this.#write(batchOf([one]));
@@ -225,7 +225,7 @@ export class WriteQueue {
     if (before?.code !== fault?.code) this.#options.onState(fault);
   }
 
-  #giveUp(fault: Fault): void {
+  #rejectAll(fault: Fault): void {
     const left = [...(this.#failed?.entries ?? []), ...this.#queued.splice(0)];
     this.#failed = undefined;
     for (const one of left) {
@@ -235,7 +235,7 @@ export class WriteQueue {
   }
 }
 
-/** A client waits for the end of a stored answer, and the next request may refer to its items and seals. */
+/** True if a client waits for the write, or its next request may refer to the items or seals. */
 const isPressing = ({ entries, conversation }: TurnRows): boolean =>
   conversation !== null || entries.some(({ kind }) => kind !== kindNumbers.plan);
 
@@ -243,7 +243,7 @@ const batchOf = (entries: readonly Queued[]): QueuedBatch => ({ id: randomUUID()
 
 const ignore = (): void => {};
 
-/** True if the database fails, and not the turn: the same write may succeed later. */
+/** True for a fault of the database, not of the turn: the same write may succeed later. */
 const isOfDatabase = (error: unknown): error is Fault =>
   error instanceof Fault &&
   (["store.unavailable", "store.timeout", "store.full", "store.unusable"] as const).some(
@@ -254,5 +254,5 @@ const closed = (): Fault => new Fault("store.unavailable", "The store is closed.
 const overfull = (): Fault =>
   new Fault(
     "store.unavailable",
-    "Too much waits to be written to the store; its database is slow.",
+    "The queue of writes to the store is full, because its database is slow or unavailable; send the request again later.",
   );

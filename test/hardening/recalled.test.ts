@@ -4,7 +4,7 @@ import { responses } from "../../src/dialects/responses/responses.ts";
 import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import { behindHistory } from "../../src/gateway/history/recall.ts";
+import { withHistory } from "../../src/gateway/history/recall.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { Turn } from "../../src/turn/turn.ts";
 import { growth, LINEAR } from "../support/growth.ts";
@@ -49,7 +49,7 @@ it("results without calls cost what they are long, before a request and in it", 
       fields: {},
       counts: { ...defaultCounts, items: Infinity },
     };
-    expect(behindHistory(turn, responses.door.history, history).items).toHaveLength(2 * size);
+    expect(withHistory(turn, responses.door.history, history).items).toHaveLength(2 * size);
   };
   expect(await growth(work, SIZE)).toBeLessThan(LINEAR);
 });

@@ -89,7 +89,9 @@ describe.each<[string, ConfigInput]>([
     expect(answer.status).toBe(200);
     expect(upstream.requests[0]?.text).not.toContain("rs_a");
     const plan = await send(served, "plan", { ...base, input });
-    expect(await plan.text()).toContain("reasoning that is only the id of an item is left out");
+    expect(await plan.text()).toContain(
+      "reasoning that was sent only as the id of an item is left out",
+    );
   });
 
   it("is not passed on as that of a thread", async () => {

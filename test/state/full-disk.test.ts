@@ -52,7 +52,7 @@ describe.skipIf(missing !== "")(`a gateway whose disk is full${missing}`, () => 
     while (asked.filter(({ isStored }) => !isStored).length < 4)
       asked.push(await ask(gateway, asked.length % 2 === 0));
 
-    const remedy = `The store ${path} cannot be written any further`;
+    const remedy = `The store ${path} cannot grow`;
     const logged = `"fault":"store.full","problem":"${remedy}`;
     await expect.poll(() => gateway.log()).toContain(logged);
     const status = spawnSync(process.execPath, [cli, "status"], { env: gateway.environment });

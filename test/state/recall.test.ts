@@ -145,7 +145,7 @@ describe("a request with the items that it refers to", () => {
         error: {
           code: "request.too_large",
           param: "input",
-          message: `With the items that its references stand for, the request is larger than ${LIMIT} bytes; refer to less, or raise \`server.body_limit\`.`,
+          message: `With the items that it refers to, the request is larger than ${LIMIT} bytes; refer to fewer items, or raise \`server.body_limit\`.`,
         },
       });
     }

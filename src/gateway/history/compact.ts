@@ -13,7 +13,7 @@ import { sendPieces } from "../http/send-json.ts";
 import { toFault } from "../http/to-fault.ts";
 import type { Run } from "../run/run.ts";
 
-/** What every route that runs a turn does. */
+/** The function that runs a turn, which all routes share. */
 export type TurnSteps = {
   readonly startTurn: (
     context: RequestContext,
@@ -89,7 +89,7 @@ async function answerSealed(
     const id = context.route.door?.newAnswerId(state.newId) ?? state.newId("resp");
     const created = Math.floor(state.clock.date() / 1000);
     const body = form.writeAnswer({ id, created, turn, seal, usage, newId: state.newId });
-    // The memory of its turn is given back by now.
+    // The turn has released its memory by now.
     using held = context.memory.beside();
     held.take(body.length);
     await sendPieces(context, [body], headers);
@@ -105,12 +105,12 @@ function textOf({ choices }: Summary): string {
     .map((part) => (part.type === "text" ? part.text : ""))
     .join("");
   if (choice !== undefined && isCut(choice.stop))
-    throw new Fault("upstream.cut", "The model did not get to the end of its summary; try again.");
+    throw new Fault("upstream.cut", "The model did not finish its summary; try again.");
   if (text.trim() !== "") return text;
   throw new Fault("upstream.empty", "The model wrote no summary; try again, or another model.");
 }
 
-/** A reply whose body is made of something else, when the answer is there. */
+/** A reply that discards the answer and calls `then` with its headers at its end. */
 const held = (reply: Reply, then: (headers: Readonly<Record<string, string>>) => void): Reply => {
   let headers: Readonly<Record<string, string>> = {};
   return {

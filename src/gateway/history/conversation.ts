@@ -20,7 +20,7 @@ const LEASE_MS = 30_000;
 
 type State = Pick<GatewayState, "store" | "clock" | "newId">;
 
-/** Completions are kept beside conversations, under other ids. */
+/** True for an id of a conversation. Completions, which are stored as lists too, have other ids. */
 export const isConversationId = (id: string): boolean => id.startsWith("conv_") && isStorableId(id);
 
 /** The items of a conversation. Throws a Fault if no conversation can have the id. */
@@ -47,19 +47,19 @@ export async function holdConversation(
   let cancel = (): void => {};
   const renewLater = (): void => {
     cancel = clock.at(clock.now() + LEASE_MS / 3, () => {
-      // What fails is tried again by the next one; two of them may fail before the lease ends.
+      // After a failure the next renewal tries again; two may fail before the lease ends.
       leases.renew(lease).catch(() => {});
       renewLater();
     });
   };
   renewLater();
-  let isOver = false;
+  let isReleased = false;
   return {
     id,
     owner,
     async release() {
-      if (isOver) return;
-      isOver = true;
+      if (isReleased) return;
+      isReleased = true;
       cancel();
       await leases.release({ tenant, id, owner });
     },
@@ -82,6 +82,6 @@ const locked = (id: string): Fault =>
 const tooLarge = (id: string, limit: number): Fault =>
   new Fault(
     "request.too_large",
-    `With the items of conversation '${shownId(id)}' the request is larger than ${limit} bytes; delete some of them, begin another, or raise \`server.body_limit\`.`,
+    `With the items of conversation '${shownId(id)}' the request is larger than ${limit} bytes; delete some of its items, begin another conversation, or raise \`server.body_limit\`.`,
     { param: "conversation" },
   );

@@ -6,11 +6,11 @@ import type { Fields } from "../../turn/turn.ts";
 import { isLong } from "../http/steps.ts";
 import type { GatewayState } from "../state.ts";
 
-/** Stored items that a field of a request stands for. */
+/** The stored items that a field of a request names. */
 export type ItemSource = {
   readonly key: Key;
   readonly path: string;
-  /** Fields of the answer that name it. */
+  /** Fields of the answer that name their source. */
   readonly fields: Fields;
   readonly parse?: (text: string) => unknown;
   readonly missing: () => Fault;
@@ -23,7 +23,7 @@ type LoadedItems = {
   readonly bytes: number;
 };
 
-/** Loads and parses stored items, which have so many bytes at most. */
+/** Loads and parses stored items; `room`: the most bytes. */
 export async function loadItems(
   state: Pick<GatewayState, "store" | "steps" | "config">,
   { weigh }: { readonly weigh: Weigh },
@@ -37,7 +37,7 @@ export async function loadItems(
   return { items: await parseItems(state, texts, path, parse), last, bytes };
 }
 
-/** Parses items, many of them in steps. They are held to the counts of a request. */
+/** Parses items, large lists in steps, and checks them against the limits of a request. */
 async function parseItems(
   { steps, config }: Pick<GatewayState, "steps" | "config">,
   texts: readonly string[],
@@ -46,7 +46,7 @@ async function parseItems(
 ): Promise<readonly unknown[]> {
   const { counts } = config.server;
   const items: unknown[] = [];
-  // The items of many requests may come at once, so the first step waits for its turn too.
+  // The items of many requests may arrive together, so the first step also waits.
   const rest = steps.resting(texts.length > 1 || texts.some(isLong) ? Infinity : 0);
   let values = 0;
   for (const text of texts) {
@@ -60,14 +60,14 @@ async function parseItems(
   return items;
 }
 
-/** A damaged row may hold anything. */
+/** Parses the texts of rows. Throws a Fault for a damaged row. */
 function parsed(text: string, parse: (text: string) => unknown): readonly unknown[] {
   try {
     return parse(`[${text}]`) as unknown[];
   } catch {
     throw new Fault(
       "store.unusable",
-      "A stored item is damaged: it is not JSON. Delete what it belongs to, and send that again.",
+      "A stored item is damaged: it is not JSON. Delete its response or conversation, and send its items again.",
     );
   }
 }

@@ -9,8 +9,8 @@ import { isSealed } from "./seal-box.ts";
 type Open = (seal: string) => Promise<string | undefined>;
 
 /**
- * Puts the model's text in place of the items that this gateway has sealed; seals of providers
- * stay. Resolves at once if there are none, as in most requests.
+ * Replaces the items that a gateway has sealed by the model's text; seals of providers stay.
+ * A request without such items, as most are, is returned at once.
  */
 export function openSeals(
   request: RecalledRequest,
@@ -55,7 +55,7 @@ async function openedTurn(turn: Turn, form: CompactionForm, open: Open): Promise
   return { ...turn, items, repairs };
 }
 
-/** The same words whether it was changed, is another tenant's, or is from a gateway with another store. */
+/** The text is the same for a changed seal, one of another tenant and one of a gateway with another store. */
 const unopened = (path: string): Fault =>
   new Fault(
     "compaction.sealed",

@@ -6,22 +6,20 @@ import type { DialectName } from "../../turn/turn.ts";
 import { haveSeveralTenants } from "../config-problems.ts";
 import type { GatewayState } from "../state.ts";
 
-/** The upstream that keeps an answer itself, and the id under which it does. */
+/** The upstream that stored an answer, and the id that it gave it. */
 type AnswerOrigin = { readonly upstream: string; readonly id: string };
 
 /**
- * Whether an upstream is known to keep answers and to go on from one by its id:
- * its profile names the parameter for that itself. One that only speaks the
- * dialect may pass over the parameter in silence, and would then answer to
- * another conversation.
+ * True if an upstream is known to continue a stored answer by its id: its own profile names the
+ * parameter. Another upstream of the dialect may ignore the parameter, and would answer a
+ * conversation without its beginning.
  */
 export const keepsAnswers = (profile: Profile, door: DialectName): boolean =>
   profile.dialect === door && typeof profile.params.previousResponse === "string";
 
 /**
- * Whether ids that are not known here are left to the upstream: where nothing is
- * kept here, and one tenant has the upstream to itself. To the upstream all
- * tenants are one.
+ * True if the upstream resolves ids: the gateway stores nothing, and only one tenant uses the
+ * upstream, which cannot distinguish tenants.
  */
 export const leavesIds = ({ store, config }: Pick<GatewayState, "store" | "config">): boolean =>
   store === noStore && !haveSeveralTenants(config.server.keys);
@@ -36,7 +34,7 @@ export function readOrigin(text: string | undefined): AnswerOrigin | undefined {
   return typeof upstream === "string" && typeof id === "string" ? { upstream, id } : undefined;
 }
 
-/** Whether an upstream says that it does not keep what a request refers to. */
+/** True if an upstream reports that it has not stored the answer of a request's reference. */
 export const isForgotten = ({ code, status, message, detail }: Fault): boolean =>
   (code === "upstream.refused" || code === "upstream.not_found") &&
   (status === 400 || status === 404) &&

@@ -12,8 +12,8 @@ import { type ReadBody, recall, type RecalledRequest } from "./recall.ts";
 export type AskedRequest = Pick<ReadBody, "dialect" | "body" | "params" | "readOnly">;
 
 /**
- * Goes on with a request once all that it refers to is there: at once where that
- * is nothing. The conversation of one that fails on the way is released.
+ * Recalls a request and passes it on: at once if it has no references, else when they are
+ * loaded. If that fails, the lease of its conversation is released.
  */
 export function recallRequest(
   context: RequestContext,
@@ -32,7 +32,7 @@ export function recallRequest(
   const open = (one: RecalledRequest): RecalledRequest | Promise<RecalledRequest> =>
     openSeals(one, form, (seal) => state.seals.open(tenant, seal));
   if (rest === undefined && !(own instanceof Promise)) {
-    // It belongs to no conversation, which would have been loaded.
+    // The request has no conversation to release, because a conversation is loaded.
     const request = form === undefined ? own : open(own);
     return request instanceof Promise ? onceReady(context, request, then) : then(request);
   }
@@ -51,7 +51,7 @@ export function recallRequest(
 const release = ({ conversation }: RecalledRequest): Promise<void> | undefined =>
   conversation?.release();
 
-/** Plans the tools of a turn and folds them, each in a step: what comes of it is found again by the list of tools. */
+/** Plans and folds the tools of a turn, each in its own step. The run finds the remembered results by the list of tools. */
 async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promise<void> {
   const { state } = context;
   try {
@@ -63,11 +63,11 @@ async function planAhead(context: RequestContext, turn: Turn, rest: Rest): Promi
     if (mayFold(turn, [profile], settings)) foldTools(turn, profile, settings);
     await rest();
   } catch {
-    return; // It fails again, and is reported, where it is needed.
+    return; // The run plans again, fails again and reports the error.
   }
 }
 
-/** Frees the conversation of a request that is refused, before its client receives the refusal. */
+/** Releases the conversation of a request that fails, before its client receives the fault. */
 async function orRelease<Result>(
   { conversation }: RecalledRequest,
   step: () => Result | Promise<Result>,

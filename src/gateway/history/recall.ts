@@ -33,33 +33,33 @@ import { leavesIds, readOrigin } from "./origin.ts";
 import { sealId } from "./seals.ts";
 import { recallThread, type ThreadEntry } from "./thread.ts";
 
-/** A request with all that it refers to. */
+/** A request whose references are replaced by the stored items. */
 export type RecalledRequest = {
   /** The whole conversation. */
   readonly turn: Turn;
-  /** The request with its references as they came, for the upstream that keeps what they stand for. */
+  /** The request with its references unchanged, for the upstream that stored the answer. */
   readonly referring?: ReferringTurn | undefined;
-  /** What the request adds to the conversation. */
+  /** The part of the conversation that the request adds. */
   readonly added: Added;
-  /** The upstream that sealed reasoning of an earlier answer, if that is known. */
+  /** The upstream that sealed the reasoning of an earlier answer; undefined if unknown. */
   readonly sealOwner: (seal: string) => string | undefined;
-  /** What it adds to a thread that is kept here. */
+  /** The part of a stored thread that the request adds. */
   readonly thread?: ThreadEntry | undefined;
-  /** The conversation that it belongs to. */
+  /** The conversation of the request. */
   readonly conversation?: HeldConversation | undefined;
-  /** Bytes of what it refers to, beside those of its own body. */
+  /** Bytes of the stored items, without those of the body. */
   readonly bytes?: number | undefined;
 };
 
 export type ReferringTurn = { readonly upstream: string; readonly turn: Turn };
 
-/** What a request adds to the answer that it continues. */
+/** The part of a request that is stored with its answer. */
 export type Added = {
-  /** With items in place of references to them. */
+  /** The body with its references replaced by items. */
   readonly body: Fields;
   /** The id of the answer that it continues. */
   readonly previous?: string | undefined;
-  /** The items of the body, where they have been given ids. */
+  /** The items of the body, once they have ids. */
   readonly input?: readonly KeptItem[] | undefined;
 };
 
@@ -68,14 +68,14 @@ export type ReadBody = {
   readonly tenant: Tenant;
   readonly dialect: DoorDialect;
   readonly body: Fields;
-  /** What the path says. */
+  /** Parameters in the path of the request. */
   readonly params?: PathParams | undefined;
   readonly headers?: RequestHeaders | undefined;
-  /** The body as it came. */
+  /** The body before it was parsed. */
   readonly text: string;
-  /** Nothing is added to its conversation, which others may have meanwhile. */
+  /** The request adds nothing to its conversation, so it takes no lease of it. */
   readonly readOnly?: true;
-  /** Takes room for what is loaded for it. */
+  /** Reserves memory for loaded items. */
   readonly weigh: Weigh;
 };
 
@@ -85,10 +85,9 @@ type State = Pick<
 >;
 
 /**
- * Makes the turn of a request: puts the items in place of references to them, and the
- * conversation before what continues it, and finds the upstreams that sealed its reasoning. Most
- * requests refer to nothing and wait for nothing. Without a store, references are left to the
- * upstream.
+ * Makes the turn of a request: replaces references by items, inserts the earlier conversation
+ * and finds the upstreams that sealed its reasoning. A request without references, as most are,
+ * is returned at once. Without a store, the upstream resolves the references.
  */
 export function recall(
   state: State,
@@ -117,16 +116,13 @@ export function recall(
     : backgroundTurn(state, dialect, recalled);
 }
 
-/** True if an upstream would look up ids for one tenant among the items of all. */
+/** True if an upstream, which sees all tenants as one, could return the items of another tenant. */
 const areShared = ({ config }: State): boolean => haveSeveralTenants(config.server.keys);
 
-/** A body with items in place of references, and the bytes of those. `isLess`: some are missing. */
+/** A body with references replaced by items, and the bytes of these. `isLess`: some items are missing. */
 type Whole = { readonly body: Fields; readonly bytes: number; readonly isLess?: boolean };
 
-/**
- * Puts kept items in place of the references to them: the ids in a request are
- * for this gateway alone, since a client may give its own items any.
- */
+/** Replaces references by stored items. An upstream could not resolve the ids, because the gateway or the client made them. */
 async function withItems(
   state: State,
   { tenant, body, text, weigh }: ReadBody,
@@ -137,7 +133,7 @@ async function withItems(
   const { counts, body_limit: limit } = state.config.server;
   const found = await state.store.findItems({ tenant, ids, maxBytes: limit }, weigh);
   if (found.type === "too-large") throw tooLarge(limit);
-  // One item may be referred to any number of times, and each time it is sent.
+  // Each reference to an item counts, because the upstream receives the item each time.
   let [bytes, values] = [0, 0];
   const sizes = new Map<string, { readonly bytes: number; readonly values: number }>();
   for (const id of ids) {
@@ -157,7 +153,7 @@ async function withItems(
   return { ...whole, bytes, isLess: missing.length > 0 };
 }
 
-/** The same for items that are kept for a conversation: all of them must be there. */
+/** Replaces the references of items that are added to a conversation. Throws a Fault if one is missing. */
 export async function bodyWithItems(
   state: State,
   request: ReadBody,
@@ -169,7 +165,7 @@ export async function bodyWithItems(
   return whole.body;
 }
 
-/** Answers in the background are made by the gateway, on every upstream: none is asked for that. */
+/** The gateway makes answers in the background itself, so no upstream receives the parameter. */
 function backgroundTurn(
   state: State,
   { history }: DoorDialect,
@@ -181,7 +177,7 @@ function backgroundTurn(
   if (state.store === noStore || history?.type !== "answers" || !history.isWanted(turn))
     throw new Fault(
       "request.invalid",
-      `\`${field}\` needs \`store\`: an answer that is not stored could never be had; leave out one of them, or turn the gateway's store on.`,
+      `\`${field}\` needs \`store\`, because an answer that is not stored cannot be retrieved; leave out \`${field}\`, or turn the gateway's store on.`,
       { param: field },
     );
   return {
@@ -202,7 +198,7 @@ export const isInBackground = ({ traits, gatewayFields }: Turn): boolean =>
 const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
   checkLengths(dialect.readRequest(body, params, headers));
 
-/** A request that is part of a thread, with the whole conversation. */
+/** Recalls a request that begins or continues a thread. */
 function inThread(
   state: State,
   request: ReadBody,
@@ -222,7 +218,7 @@ function inThread(
   return part instanceof Promise ? part.then(read) : read(part);
 }
 
-/** Ids in a body: of items, of the answer that it continues, of its conversation. */
+/** The ids of a body: of items, of the answer that it continues, of its conversation. */
 type Referred = {
   readonly form: AnswerForm;
   readonly ids: readonly string[];
@@ -230,7 +226,7 @@ type Referred = {
   readonly conversation: string | undefined;
 };
 
-/** Recalls a request that refers to something. A conversation is held until its turn is over. */
+/** Recalls a request with references. The lease of a conversation lasts until the end of its turn. */
 async function recallAll(
   state: State,
   request: ReadBody,
@@ -262,7 +258,7 @@ const answersUpTo = (tenant: Tenant, id: string): ItemSource => ({
   tooLarge,
 });
 
-/** Loads the items that a request refers to, and those before them, at once: neither depends on the other. */
+/** Recalls a request by loading the items that it names and the earlier conversation in parallel. */
 async function recallItems(
   state: State,
   request: ReadBody,
@@ -284,7 +280,7 @@ async function recallItems(
   let referring: ReferringTurn | undefined;
   if (source !== undefined && earlier !== undefined) {
     const { items, last } = earlier;
-    turn = behindHistory(turn, form, { ...source, items, counts });
+    turn = withHistory(turn, form, { ...source, items, counts });
     if (previous !== undefined) {
       if (!form.isOwn(last.json)) throw unknownResponse(previous);
       turn = { ...turn, params: { ...turn.params, previousResponse: undefined } };
@@ -302,12 +298,13 @@ const withoutThoughts = (turn: Turn): Turn => ({
     {
       path: turn.traits.conversation,
       action: "dropped",
-      reason: "reasoning that is only the id of an item is left out where no such item is kept",
+      reason:
+        "reasoning that was sent only as the id of an item is left out if the item is not stored",
     },
   ],
 });
 
-/** The request for the upstream that keeps the answer that it continues, if one does. */
+/** The request for the upstream that stored the answer that it continues; undefined if none did. */
 function referringTurn(request: ReadBody, last: EntryHead): ReferringTurn | undefined {
   const origin = readOrigin(last.origin);
   if (origin === undefined) return undefined;
@@ -319,19 +316,19 @@ function referringTurn(request: ReadBody, last: EntryHead): ReferringTurn | unde
   return { upstream, turn: { ...turn, params, body: { ...turn.body, [field]: kept } } };
 }
 
-/** The items before those of a request. */
+/** The earlier items of a conversation. */
 type EarlierItems = {
   readonly items: readonly unknown[];
-  /** The field of the request that stands for it. */
+  /** The field of the request that names them. */
   readonly path: string;
-  /** Fields of the answer that name it. */
+  /** Fields of the answer that name their source. */
   readonly fields: Fields;
-  /** How many items both may have together. */
+  /** The limits for these items and those of the request together. */
   readonly counts: CountLimits;
 };
 
-/** A turn with what was said before its own items; instructions stay in front. */
-export function behindHistory(
+/** Inserts the earlier items before those of a turn; its instructions stay first. */
+export function withHistory(
   own: Turn,
   form: AnswerForm,
   { items: earlier, path, fields, counts }: EarlierItems,
@@ -353,7 +350,7 @@ export function behindHistory(
   });
 }
 
-/** The whole conversation is known here: a result without its call is the client's mistake, as the API has it. */
+/** Throws a Fault for a result without its call, as the API does: the whole conversation is known here. */
 function checkResults(history: readonly Item[], own: Turn): void {
   const calls = new Set<string>();
   for (const item of history) if (item.type === "call") calls.add(item.id);
@@ -372,11 +369,11 @@ function checkResults(history: readonly Item[], own: Turn): void {
 const tooLarge = (limit: number): Fault =>
   new Fault(
     "request.too_large",
-    `With the items that its references stand for, the request is larger than ${limit} bytes; refer to less, or raise \`server.body_limit\`.`,
+    `With the items that it refers to, the request is larger than ${limit} bytes; refer to fewer items, or raise \`server.body_limit\`.`,
     { param: "input" },
   );
 
-/** The same words whether it is unknown, has expired, was deleted or is somebody else's. */
+/** The text is the same if the id is unknown, has expired, was deleted or belongs to another tenant. */
 const unknownItem = (id: string): Fault =>
   new Fault(
     "item.not_found",
@@ -393,7 +390,7 @@ const unknownResponse = (id: string): Fault =>
 
 const unknownOwner = (): undefined => undefined;
 
-/** Adds the reasoning that is missing in a conversation, and the upstreams that sealed it. */
+/** Adds stored reasoning that the client left out, and finds the upstreams that sealed reasoning. */
 function withReasoning(
   state: State,
   request: Pick<ReadBody, "tenant" | "weigh">,

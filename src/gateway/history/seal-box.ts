@@ -1,14 +1,14 @@
 import type { Log } from "../../history/log.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 
-/** Seals texts that a client keeps for us, and opens them for the same tenant. */
+/** Encrypts texts that clients store for the gateway, and decrypts them for the same tenant. */
 export type SealBox = {
   seal(tenant: Tenant, text: string): Promise<string>;
-  /** Undefined where it was changed, is another tenant's, or was sealed with the key of another store. */
+  /** Undefined for a changed text, one of another tenant and one that was sealed with the key of another store. */
   open(tenant: Tenant, sealed: string): Promise<string | undefined>;
 };
 
-/** How our seals begin: those of providers are theirs to open. */
+/** The first characters of a gateway's seals. Providers make and open other seals. */
 const MARK = "pbs1.";
 const ALGORITHM = "AES-GCM";
 const IV_BYTES = 12;
@@ -17,19 +17,18 @@ const KEY_BYTES = 32;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Whether a text was sealed by a gateway, whichever. */
+/** True for a text that any gateway has sealed. */
 export const isSealed = (text: string): boolean => text.startsWith(MARK);
 
 /**
- * The key is kept in the store: every replica on that store, also after a
- * restart, opens what another has sealed. The tenant is authenticated with the
- * text, so that nobody else can use it.
+ * The store holds the key, so all replicas on it can open each other's seals, also after a
+ * restart. The encryption authenticates the tenant, so no other tenant can use a seal.
  */
 export function sealBox(store: Pick<Log, "secret">): SealBox {
   let key: Promise<CryptoKey> | undefined;
   const keyOf = (): Promise<CryptoKey> => {
     key ??= loadKey(store).catch((error: unknown) => {
-      key = undefined; // The store may be well again by the next time.
+      key = undefined; // The next call asks the store again.
       throw error;
     });
     return key;
@@ -54,7 +53,7 @@ export function sealBox(store: Pick<Log, "secret">): SealBox {
       try {
         return decoder.decode(await crypto.subtle.decrypt(algorithm(tenant, iv), own, sealed));
       } catch {
-        return undefined; // That it does not open is all there is to know.
+        return undefined; // The API reports no cause.
       }
     },
   };
@@ -79,6 +78,6 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
   } catch {
-    return undefined; // It is not base64, and so none of our seals.
+    return undefined; // It is not base64, so no gateway sealed it.
   }
 }

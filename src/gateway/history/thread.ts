@@ -18,26 +18,26 @@ import type { GatewayState } from "../state.ts";
 import type { TurnStage } from "../run/turn-stage.ts";
 import { utf8Length } from "../../turn/utf8-length.ts";
 
-/** What a request adds to the thread that it is part of, to be kept with its answer. */
+/** The part of a thread that is stored with the answer of a request. */
 export type ThreadEntry = {
   readonly form: ThreadForm;
   /** The id of the answer that it continues. */
   readonly previous?: string | undefined;
-  /** What the request adds, each item as JSON. */
+  /** The items of the request as JSON. */
   readonly input: readonly string[];
   readonly head: ThreadHead;
 };
 
-/** What is kept of a thread beside its items: with the first answer all of it, with others where that is. */
+/** The fields of a thread. The first answer stores them; later answers store the id of the first. */
 type ThreadHead =
   | { readonly type: "thread"; readonly fields: Fields }
   | { readonly type: "thread"; readonly root: string };
 
-/** A request of a thread as one that brings its whole conversation. */
+/** A request of a thread, rewritten to contain the whole conversation. */
 export type ThreadRequest = {
   readonly body: Fields;
   readonly entry: ThreadEntry;
-  /** Bytes of what it continues. */
+  /** Bytes of the earlier items. */
   readonly bytes?: number | undefined;
 };
 
@@ -46,16 +46,16 @@ type State = Pick<GatewayState, "store" | "config" | "steps">;
 type Asking = {
   readonly tenant: Tenant;
   readonly body: Fields;
-  /** The body as it came. */
+  /** The body before it was parsed. */
   readonly text: string;
   readonly form: ThreadForm;
   readonly weigh: Weigh;
 };
 
 /**
- * Threads are kept here, also for upstreams that have them: what is sent then
- * goes to any upstream of a chain, and calls are restored by the tools that the
- * thread began with, which its later requests do not name.
+ * Recalls a request of a thread. The gateway stores threads itself, even for upstreams with
+ * threads: any upstream of a chain can then answer, and calls are restored by the tools of the
+ * first request, which later requests do not repeat.
  */
 export function recallThread(
   state: State,
@@ -107,25 +107,25 @@ function headIn(response: EntryHead | undefined): ThreadHead | undefined {
 const unknown = (id: string): Fault =>
   new Fault(
     "thread.unknown",
-    `No thread is kept whose last answer is \`${id.slice(0, 100)}\`; send the whole conversation, as a new thread or without one.`,
+    `No stored thread ends with the answer \`${id.slice(0, 100)}\`; send the whole conversation, as a new thread or without one.`,
     { param: "thread.previous_message_id" },
   );
 
 const notKept = (): Fault =>
   new Fault(
     "request.unsupported",
-    "This gateway keeps nothing (`store: off`), and so no threads; send the whole conversation.",
+    "This gateway stores no threads (`store: off`); send the whole conversation.",
     { param: "thread" },
   );
 
 const tooLarge = (limit: number): Fault =>
   new Fault(
     "request.too_large",
-    `With the thread that it continues, the request is larger than ${limit} bytes; begin another thread, or raise \`server.body_limit\`.`,
+    `With the thread that it continues, the request is larger than ${limit} bytes; start another thread, or raise \`server.body_limit\`.`,
     { param: "thread" },
   );
 
-/** Every answer of a thread has an id of ours: those of upstreams need not differ, and a thread is found by them. */
+/** Removes the upstream's id of an answer, so that the gateway makes one: upstreams may repeat ids, and threads are found by them. */
 export const withOwnId = (): TurnStage => ({
   each(event, emit) {
     if (event.type !== "turn-start") return emit(event);
@@ -134,7 +134,7 @@ export const withOwnId = (): TurnStage => ({
   },
 });
 
-/** What is kept of a turn of a thread; `text` is its whole answer. */
+/** The stored form of a turn of a thread; `text` is its whole answer. */
 export function threadRecord(
   { form, previous, input, head }: ThreadEntry,
   id: string,

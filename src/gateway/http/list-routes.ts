@@ -145,7 +145,7 @@ async function createConversation(
   if (state.store === noStore)
     throw new Fault(
       "request.unsupported",
-      "This gateway keeps nothing (`store: off`), and so no conversations; send the conversation itself.",
+      "This gateway stores no conversations (`store: off`); send the conversation itself.",
     );
   const id = state.newId("conv");
   const created = Math.floor(state.clock.date() / 1000);

@@ -27,14 +27,14 @@ export type Swept = {
 
 /** The most entries that one transaction drops: other writers wait for it. */
 const STEP = 200;
-/** A batch is tried again for less than this time. */
+/** The queue repeats a batch for less than this time. */
 const BATCHES_KEPT_MS = 3_600_000;
 
-/** Deletes an entry with all that is kept for it, texts that no other entry shares among it; false if there is none. */
+/** Deletes an entry, the entries that belong to it and their unshared texts; false if there is no such entry. */
 export const drop = (database: Driver, { tenant, kind, id }: Key): Promise<boolean> =>
   database.transaction(async (sql) => {
     await lockLease(sql, { tenant, id });
-    // Locked: a turn that adds to a list at the same moment either is deleted with it or finds it gone.
+    // Rows are locked: a turn that adds to the list meanwhile is deleted with it or finds no list.
     const found = await sql.all(
       `SELECT seq, kind, shared FROM patchbay.entries
        WHERE tenant = $1 AND (id = $2 OR kept_for = $2) AND kind <> $3 FOR UPDATE`,
@@ -61,9 +61,9 @@ const unshared = `NOT EXISTS (
 )`;
 
 /**
- * Drops the texts that no entry has any more. A write locks the texts
- * that it refers to until it is committed, so once all are locked here, the second
- * statement sees the entries of every such write, and later writes insert a text anew.
+ * Drops the texts that no entry uses. A write locks its texts until its commit. Once this
+ * transaction has locked them, its second statement sees the entries of all such writes, and
+ * later writes insert a text again.
  */
 async function dropUnshared(sql: Sql, tenant: Tenant, digests: readonly string[]): Promise<void> {
   const these = "tenant = $1 AND digest = ANY ($2::text[])";
@@ -76,7 +76,7 @@ async function dropUnshared(sql: Sql, tenant: Tenant, digests: readonly string[]
   );
 }
 
-/** Drops some of the rows that are too old or too many, unless another process is sweeping. */
+/** Drops some of the expired and excess rows, unless another process is sweeping. */
 export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
   database.transaction(async (sql) => {
     const [state] = await sql.all(
@@ -96,11 +96,11 @@ export const sweep = (database: Driver, bounds: SweepBounds): Promise<Swept> =>
     return { more: isOld || lists.more || answers.more || plans.more, waits };
   });
 
-const isOldSql = (column: string, bound: string): string =>
+const ageCountsSql = (column: string, bound: string): string =>
   `count(*) AS rows, coalesce(sum(CASE WHEN ${column} < ${bound} THEN 1 ELSE 0 END), 0) AS expired`;
 const countsSql = `
-SELECT ${isOldSql("at", "$1")}, max(at) AS newest FROM patchbay.entries GROUP BY (kind = ${kindNumbers.list})
-UNION ALL SELECT ${isOldSql("hour", "$2")}, 0 FROM patchbay.usage`;
+SELECT ${ageCountsSql("at", "$1")}, max(at) AS newest FROM patchbay.entries GROUP BY (kind = ${kindNumbers.list})
+UNION ALL SELECT ${ageCountsSql("hour", "$2")}, 0 FROM patchbay.usage`;
 
 type Ageing = SweepBounds & { readonly state: SqlRow; readonly now: number };
 
@@ -137,7 +137,7 @@ async function dropByAge(
   return { more, waits };
 }
 
-/** Drops the oldest entries of some kinds if they have too many bytes. Returns the bytes that are left. */
+/** Drops the oldest entries of some kinds above `maxBytes`. Returns the remaining bytes. */
 async function dropHeavy(
   sql: Sql,
   some: readonly number[],

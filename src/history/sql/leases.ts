@@ -1,10 +1,9 @@
 /**
  * Leases, quotas and secrets, which processes share.
  *
- * Leases in PostgreSQL go by the clock of the database, so that all replicas see
- * the same end; those in SQLite by the machine's monotonic clock. That restarts
- * from zero when the machine boots: a lease that begins in the future is from
- * before that, and has ended.
+ * PostgreSQL leases use the clock of the database, so that all replicas see the same end.
+ * SQLite leases use the machine's monotonic clock, which restarts from zero at boot: a lease
+ * that begins in the future was taken before the boot, and has ended.
  */
 
 import type { Lease, LeaseKey, LeaseTerm, Renewal } from "../leases.ts";
@@ -64,7 +63,7 @@ export async function sweepLeases(sql: Sql): Promise<void> {
   await sql.all(`DELETE FROM patchbay.leases WHERE until < patchbay.lease_ms() - ${KEPT_MS}`);
 }
 
-// A clock that was set back fills nothing up, and counts from there.
+// After the clock was set back, a level does not rise until the next call.
 const spendSql = `
 INSERT INTO patchbay.rate_limits AS old (tenant, kind, level, at)
 VALUES ($1, $2, CAST($3 AS double precision) - CAST($4 AS double precision), patchbay.now_ms())
@@ -73,12 +72,12 @@ ON CONFLICT (tenant, kind) DO UPDATE SET
   at = excluded.at
 RETURNING level`;
 
-/** Takes what was spent off the quotas of tenants, counted for all processes together; their levels, in the same order. */
+/** Subtracts amounts from the quotas of tenants, which all processes share. Returns the levels in the same order. */
 export const spend = (database: Driver, spent: readonly Spent[]): Promise<readonly number[]> =>
   database.transaction(async (sql) => {
     const keyOf = ({ tenant, kind }: Spent): string => `${kind} ${tenant}`;
     const levels = new Map<Spent, Promise<number>>();
-    // In the order of the key: processes that lock rows in different orders would wait for each other.
+    // In the order of the key: processes that lock rows in different orders would deadlock.
     for (const one of spent.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
       const { tenant, kind, perMinute, amount } = one;
       const asked = sql.all(spendSql, tenant, kind, perMinute, amount);
@@ -90,7 +89,7 @@ export const spend = (database: Driver, spent: readonly Spent[]): Promise<readon
     return Promise.all(spent.map(async (one) => (await levels.get(one)) ?? one.perMinute));
   });
 
-/** The secret of a name: the first that was given for it. */
+/** The secret of a name. The first caller's `made` is stored. */
 export async function secret(
   sql: Sql,
   { name, made }: { readonly name: string; readonly made: string },

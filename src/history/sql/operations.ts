@@ -21,7 +21,7 @@ import {
 import { dropItem, extend, setHead, write } from "./write.ts";
 import type { Driver } from "./sql.ts";
 
-/** The operations of a database. Each takes one value, which can be sent to a thread. None retries. */
+/** The operations of a database. Each takes one value, which can be sent to a thread, and does not retry. */
 const operations = {
   askToStop,
   drop,
@@ -51,7 +51,7 @@ export type OperationName = keyof Operations;
 export type QueryOf<Name extends OperationName> = Parameters<Operations[Name]>[1];
 export type ResultOf<Name extends OperationName> = ReturnType<Operations[Name]>;
 
-/** A database. It connects with the first call, and again after it was lost. Each error is a Fault. */
+/** A database. The first call connects, and so does the next call after a lost connection. Each error is a Fault. */
 export type Database = {
   ask<Name extends OperationName>(name: Name, query: QueryOf<Name>): ResultOf<Name>;
   close(): Promise<void>;

@@ -1,28 +1,28 @@
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 
-/** By the class of a SQLSTATE, or the whole of it. */
+/** By SQLSTATE, or by its class. */
 const byState: Readonly<Record<string, readonly [FaultCode, string]>> = {
   "08": ["store.unavailable", "lost the connection"],
   "25006": ["store.unavailable", "takes no writes: it is a standby"],
   "28": ["store.unavailable", "refuses the user or the password of `store.url`"],
   "3D000": ["store.unavailable", "has no database of the name in `store.url`"],
-  "3F000": ["store.unavailable", "has lost its tables; they are made anew"],
-  "40": ["store.unavailable", "had two writes in each other's way"],
+  "3F000": ["store.unavailable", "has lost its tables; the next request creates them"],
+  "40": ["store.unavailable", "aborted a write that conflicted with another"],
   "42501": ["store.unavailable", "does not let the user of `store.url` create or use its tables"],
-  "42P01": ["store.unavailable", "has lost its tables; they are made anew"],
+  "42P01": ["store.unavailable", "has lost its tables; the next request creates them"],
   "53100": ["store.full", "has a disk that is full"],
   "53": ["store.unavailable", "has no room for another connection"],
-  "55P03": ["store.unavailable", "has its tables locked by somebody else"],
+  "55P03": ["store.unavailable", "has tables that another client has locked"],
   "57014": ["store.timeout", "took too long"],
   "57": ["store.unavailable", "is starting or shutting down"],
-  "58": ["store.unavailable", "has a fault of its system"],
+  "58": ["store.unavailable", "reports a system error"],
   XX001: ["store.unusable", "is damaged"],
   XX002: ["store.unusable", "is damaged"],
 };
 
 /**
- * The Fault for an error of a query. Texts of a server may quote values, so the Fault has
- * its code alone. An error without a code means that there is no connection.
+ * The Fault for an error of a query. It contains only the code, because messages of a server may
+ * quote values. An error without a code means that there is no connection.
  */
 export function postgresFault(error: unknown): Fault {
   if (error instanceof Fault) return error;

@@ -9,25 +9,25 @@ import type { Cell, Driver, SqlRow, Sql, Value } from "./sql.ts";
 
 const CONNECTIONS = 4;
 const CONNECT_SECONDS = 5;
-/** A connection is given up if a query takes longer. */
+/** A connection is closed if a query takes longer. */
 const QUERY_MS = 15_000;
 
 const NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/** A statement in the words of PostgreSQL alone. */
+/** Translates a statement for PostgreSQL. */
 const translated = (text: string): string =>
   text
     .replaceAll(/patchbay\.(?:now|lease)_ms\(\)/g, NOW)
     .replaceAll(/\(\$(\d+)::(\w+)\[\]\)/g, "($$$1::text::$2[])");
 
-/** A list as PostgreSQL writes arrays: a batch is one statement with a fixed number of parameters, whatever its size. */
+/** A list in the syntax of PostgreSQL arrays: a batch of any size is one statement with the same parameters. */
 const arrayText = (values: readonly Cell[]): string => `{${values.map(elementText).join(",")}}`;
 const elementText = (value: Cell): string =>
   typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
 
-/** Joins the texts of a column of JSON: a character that JSON never has. */
+/** Separates the texts of a JSON column: JSON never contains this character. */
 const SEPARATOR = "\u0001";
 
-/** Escaped as the elements of an array, long JSON would cost more than all else of a write. */
+/** Joins the texts of a JSON column: escaping long JSON as array elements would cost more than the rest of a write. */
 function joinedText(cells: readonly Cell[]): string {
   if (cells.some((cell) => typeof cell !== "string" || cell === "" || cell.includes(SEPARATOR)))
     throw new Fault("store.refused", "A part of this turn is not JSON.");
@@ -55,7 +55,7 @@ const sqlOn = (client: Asking): Sql => ({
     const types = Object.values(columns);
     const arrays = types.map((type, at) => arrayOf[type](at + 1)).join(", ");
     const given = names.map((name) => `given.${name}`).join(", ");
-    // In the order in which they are given: their numbers are handed out one by one.
+    // The order of insertion sets the generated numbers.
     const text = `INSERT INTO patchbay.${table} AS old (${names.join(", ")})
       SELECT ${given} FROM unnest(${arrays}) WITH ORDINALITY AS given (${names.join(", ")}, n)
       ORDER BY given.n ${tail}`;
@@ -67,7 +67,7 @@ const sqlOn = (client: Asking): Sql => ({
   },
 });
 
-/** A PostgreSQL database, for any number of replicas: connected by the first call, and again after it was lost. */
+/** A PostgreSQL database, which any number of replicas may share. */
 export const openPostgres = (url: string, clock: Clock): Database =>
   new PostgresConnection(url, clock) as Database;
 
@@ -88,7 +88,7 @@ class PostgresConnection {
       return await this.#bounded(this.#driver().then((driver) => runOn(driver, name, query)));
     } catch (error) {
       const fault = postgresFault(error);
-      // It may come back with other tables.
+      // The next connection may lead to a database without the tables.
       if (fault.code === "store.unavailable") this.#made = undefined;
       throw fault;
     }
@@ -112,7 +112,7 @@ class PostgresConnection {
     };
   }
 
-  /** The client is loaded where it is used: most gateways have no PostgreSQL. */
+  /** Imports the client on first use: most gateways have no PostgreSQL. */
   async #connect(): Promise<Client> {
     const { default: postgres } = await import("postgres");
     this.#client ??= postgres(this.#url, {
@@ -128,27 +128,31 @@ class PostgresConnection {
     return this.#client;
   }
 
-  /** A connection that receives nothing, as after a cable was pulled, would else be waited for without end. */
+  /** Bounds the wait for a result: a connection to an unreachable server may never report an error. */
   #bounded<Result>(asking: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.at(this.#clock.now() + QUERY_MS, () => {
         const lost = this.#client;
         this.#client = undefined;
-        lost?.end({ timeout: 0 }).catch(() => {}); // Its other queries are rejected with it.
-        reject(new Fault("store.timeout", "The PostgreSQL server of the store does not answer."));
+        lost?.end({ timeout: 0 }).catch(() => {}); // This also rejects its other queries.
+        reject(
+          new Fault(
+            "store.timeout",
+            "The PostgreSQL server of the store did not answer in time; send the request again.",
+          ),
+        );
       });
       asking.then(resolve, reject).finally(cancel);
     });
   }
 }
 
-/** The advisory lock of those who make the tables: "Patchbay" in ASCII. */
+/** The advisory lock for the creation of tables: "Patchbay" in ASCII. */
 const LOCK = "5791402270117945721";
 
 /**
- * Makes the tables of a new database. Any number of replicas may do so at once:
- * the first to get the lock does it, and the others find it done. A user that may
- * not create anything can still use what is there.
+ * Makes the tables of a new database. If several replicas start together, the first that gets
+ * the lock makes them. A user without the right to create tables can use existing ones.
  */
 async function makeTables(client: Client): Promise<void> {
   const known = "SELECT to_regclass('patchbay.versions')::text AS known";
@@ -174,6 +178,6 @@ async function isMade(client: Asking): Promise<boolean> {
   if (version === VERSION || version === null) return version === VERSION;
   throw new Fault(
     "store.unusable",
-    `The store's database was written by another version of Patchbay (version ${String(version)} of its tables, and this one has ${VERSION}); drop its schema \`patchbay\`, and new tables are made, or name another database in \`store.url\`.`,
+    `The store's database was written by another version of Patchbay (version ${String(version)} of its tables, and this one has ${VERSION}); drop its schema \`patchbay\`, so that new tables are made, or name another database in \`store.url\`.`,
   );
 }

@@ -52,9 +52,8 @@ type ChainLink = {
 };
 
 /**
- * All responses that a response continues. A parent must be older than its child:
- * a newer response with the id of the parent belongs to another conversation, or
- * would make a circle, so it ends the chain.
+ * All responses that a response continues. A parent must be older than its child: a newer
+ * response with its id belongs to another conversation or would form a cycle, so it ends the chain.
  */
 const chainSql = `
 WITH RECURSIVE chain (seq, parent, bytes, depth, total) AS (
@@ -147,7 +146,7 @@ const slicesIn = {
 const START: Edge = [0, 0];
 const END: Edge = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
-/** The next parts of entries: first those that fit in the slice, then others without texts. */
+/** The next parts of entries: those that fit in the slice with their texts, then others without. */
 export async function slice(sql: Sql, query: SliceQuery): Promise<readonly FoundPart[]> {
   const { entries, places, from = START, to = END, order } = query;
   const limit = Math.min(query.limit, Number.MAX_SAFE_INTEGER);
@@ -214,7 +213,7 @@ WHERE entries.tenant = $1 AND kind = ${kindNumbers.list}
 ORDER BY seq ${order} LIMIT $4`;
 const listsIn = { asc: listsSql(">", "ASC"), desc: listsSql("<", "DESC") };
 
-/** The heads of lists whose ids begin alike, at most one more than `limit`; undefined if no list has the id `after`. */
+/** The heads of lists whose ids begin with `prefix`, at most one more than `limit`; undefined if no list has the id `after`. */
 export async function findLists(
   sql: Sql,
   { tenant, prefix, order, after, limit }: ListQuery & { readonly tenant: Tenant },

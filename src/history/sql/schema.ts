@@ -1,6 +1,6 @@
 import { usageColumn, usageCounts } from "../usage-sums.ts";
 
-/** The version of these tables. A database with those of another version is refused. */
+/** The version of these tables. A database with another version is refused. */
 export const VERSION = 20;
 
 /** Ids of different kinds of lists differ in their first characters. */
@@ -22,7 +22,7 @@ CREATE TABLE patchbay.entries (
   bytes bigint NOT NULL
 )`;
 
-/** The statements that make all tables, where `seq` is how a column is declared that counts rows. */
+/** The statements that make all tables; `seq`: the declaration of a column that numbers rows. */
 export const schema = (seq: string): readonly string[] => [
   key(seq),
   "CREATE INDEX entries_by_id ON patchbay.entries (tenant, id, kind, seq) WHERE id IS NOT NULL",
@@ -30,7 +30,7 @@ export const schema = (seq: string): readonly string[] => [
   "CREATE INDEX entries_by_shared ON patchbay.entries (tenant, shared) WHERE shared IS NOT NULL",
   "CREATE INDEX entries_by_age ON patchbay.entries (at)",
   `CREATE INDEX lists_in_order ON patchbay.entries (tenant, substr(id, 1, ${KIND_LENGTH}), seq) WHERE kind = 2`,
-  // `tenant` is given for items and notes that are found by their ids.
+  // `tenant` is set only for items and notes that are found by their ids.
   `CREATE TABLE patchbay.parts (
   entry bigint NOT NULL,
   place bigint NOT NULL,

@@ -11,13 +11,13 @@ type MaybeLater<Found> = readonly Found[] | Promise<readonly Found[]>;
 export type Insert = {
   readonly table: string;
   readonly columns: Readonly<Record<string, "text" | "bigint" | "json">>;
-  /** The end of the statement: conflicts with rows, which have the name `old`, and what it returns. */
+  /** The end of the statement: the clauses ON CONFLICT, where `old` is the existing row, and RETURNING. */
   readonly tail?: string;
 };
 
 /**
- * Statements are written once, in SQL that both databases understand. Where they
- * differ it is that of PostgreSQL, and a driver translates it.
+ * Statements are written once, in SQL that both databases understand. A driver translates
+ * these differences:
  *
  * - `$1` is a parameter, and `= ANY ($1::text[])` looks for any of a list of them;
  * - each table begins with `patchbay.`;
@@ -31,7 +31,7 @@ export type Sql = {
 };
 
 export type Driver = Sql & {
-  /** Commits all of it, or undoes it. */
+  /** Commits all statements of `run`, or none. */
   transaction<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result>;
   readonly watch: AgeWatch;
 };

@@ -18,7 +18,7 @@ export type ThreadReply = {
 type Waiting = { resolve(value: unknown): void; reject(fault: Fault): void };
 type Thread = { readonly worker: Worker; readonly waiting: Map<number, Waiting> };
 
-/** The same file from its source and as it is published. */
+/** The script of the thread, in the source and in the published package. */
 const script = new URL(
   import.meta.url.endsWith(".ts") ? "./sqlite.ts" : "./sqlite.js",
   import.meta.url,
@@ -26,7 +26,7 @@ const script = new URL(
 
 /**
  * A SQLite file in a separate thread. SQLite blocks its caller, so a slow disk, a lock
- * or a checkpoint would else delay every stream of the process. An idle thread does not
+ * or a checkpoint would otherwise delay every stream of the process. An idle thread does not
  * keep the process alive.
  */
 export function openSqlite(path: string): Database {

@@ -2,19 +2,19 @@ import { Fault, type FaultCode } from "../../turn/fault.ts";
 
 /** The primary result codes of SQLite with a remedy. */
 const byResult: Readonly<Record<number, readonly [FaultCode, string]>> = {
-  5: ["store.unavailable", "is locked by another process; stop what holds it"],
-  6: ["store.unavailable", "is locked by another process; stop what holds it"],
-  8: ["store.unavailable", "may not be written; change its permissions"],
-  10: ["store.unavailable", "cannot be read or written; look at its disk"],
-  11: ["store.unusable", "is damaged; move it away, and a new one is made"],
+  5: ["store.unavailable", "is locked by another process; stop that process"],
+  6: ["store.unavailable", "is locked by another process; stop that process"],
+  8: ["store.unavailable", "is not writable; change its permissions"],
+  10: ["store.unavailable", "cannot be read or written; check its disk"],
+  11: ["store.unusable", "is damaged; move it away, so that a new one is made"],
   13: ["store.full", "is on a disk that is full; make room"],
-  14: ["store.unavailable", "cannot be opened; look at its folder and permissions"],
-  26: ["store.unusable", "is no database; move it away, and a new one is made"],
+  14: ["store.unavailable", "cannot be opened; check its folder and permissions"],
+  26: ["store.unusable", "is not a database; move it away, so that a new one is made"],
 };
 
 const noMore = [
   "store.full",
-  "cannot be written any further; look whether its disk is full or fails, its quota is used up or files may not grow, and make room",
+  "cannot grow; check the free space, the disk quota, the limit on the size of files and the health of the disk",
 ] as const;
 
 /**
@@ -30,16 +30,13 @@ const byExtendedResult: Readonly<Record<number, readonly [FaultCode, string]>> =
 
 const byErrno: Readonly<Record<string, readonly [FaultCode, string]>> = {
   ENOSPC: ["store.full", "is on a disk that is full; make room"],
-  EDQUOT: ["store.full", "is beyond the quota of its disk; make room"],
+  EDQUOT: ["store.full", "exceeds the quota of its disk; make room"],
   EISDIR: ["store.unusable", "is a folder; name a file in it"],
 };
 
-const unknown = [
-  "store.unavailable",
-  "cannot be used; look at its folder and permissions",
-] as const;
+const unknown = ["store.unavailable", "cannot be used; check its folder and permissions"] as const;
 
-/** The Fault for an error of a file, with the remedy. Texts of SQLite hold no values, so the Fault quotes them. */
+/** The Fault for an error of a file, with the remedy. It quotes SQLite's message, which contains no stored values. */
 export function sqliteFault(error: unknown, path: string): Fault {
   if (error instanceof Fault) return error;
   const { errcode, code = "", message } = error as NodeJS.ErrnoException & { errcode?: number };

@@ -65,7 +65,7 @@ it("lets any number of processes bring a new file on at once", async () => {
 
 it.each([
   ["is damaged", (path: string) => writeFileSync(path, readFileSync(path).fill(7, 1000, 9000))],
-  ["is no database", (path: string) => writeFileSync(path, "not a database at all".repeat(100))],
+  ["is not a database", (path: string) => writeFileSync(path, "not a database at all".repeat(100))],
 ])("says that a file %s, and begins anew when it was moved away", async (what, spoil) => {
   const path = await filled();
   spoil(path);
@@ -90,7 +90,7 @@ it("leaves the database of another program, and of another version, as it is", a
   const database = openSqlite(before);
   await expect(save(database, "b")).rejects.toMatchObject({
     code: "store.unusable",
-    message: expect.stringContaining("is the database of something else"),
+    message: expect.stringContaining("is the database of another program"),
   });
   await database.close();
   const newer = openSqlite(other);

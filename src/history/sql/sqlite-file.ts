@@ -8,12 +8,10 @@ import { schema, VERSION } from "./schema.ts";
 const BUSY_MS = 2000;
 
 /**
- * With WAL and `synchronous = NORMAL` a commit is in the hands of the operating
- * system when it returns: it outlives the process, also one that is killed. A
- * loss of power may take the last of them, never part of one; to wait for the
- * disk with every commit would cost about a thousand times more. The log is
- * taken over into the file every 4,000 pages, which is 16 MB: pages of indexes
- * change with every turn, and each is taken over once.
+ * With WAL and `synchronous = NORMAL` a commit survives a killed process. A loss of power may
+ * lose the last commits, but never part of one; a sync with every commit would cost about a
+ * thousand times more. A checkpoint runs every 4,000 pages (16 MB), because index pages change
+ * with every turn and each checkpoint writes them once.
  */
 const pragmas = `
 PRAGMA synchronous = NORMAL;
@@ -24,10 +22,10 @@ PRAGMA journal_size_limit = 16777216;
 PRAGMA wal_autocheckpoint = 4000;
 `;
 
-/** A database file, made if need be: for its owner alone, in a folder for its owner alone. */
+/** Opens a database file, or makes it. Only its owner may access the file and a new folder. */
 export function openFile(path: string): DatabaseSync {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // To open a pipe would wait for its reader.
+  // Opening a pipe would block until another process reads it.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new Error(`${path} is not a regular file`);
   closeSync(openSync(path, "a", 0o600));
@@ -49,9 +47,9 @@ const RETRY_MS = 10;
 const SQLITE_BUSY = 5;
 
 /**
- * SQLite takes a read lock to change the mode, and the owner of a read lock may not wait for the
- * write lock. If another process makes the same file at the same moment, as workers do that
- * start together, the change fails at once and not after BUSY_MS.
+ * Sets the mode, with retries. SQLite takes a read lock to change the mode, and the owner of a
+ * read lock may not wait for the write lock: while another process makes the same file, the
+ * change fails at once instead of waiting for BUSY_MS.
  */
 function enterWal(database: DatabaseSync): void {
   const last = performance.now() + BUSY_MS;
@@ -92,16 +90,13 @@ function inTransaction<Result>(
   }
 }
 
-/** Marks a file as ours: "PBay". */
+/** Marks the files of Patchbay: "PBay". */
 const APPLICATION_ID = 0x50_42_61_79;
 
-/**
- * Makes the tables of a new file. Any number of processes may do so at once: the
- * first to get the write lock does it, and the others find it done.
- */
+/** Makes the tables of a new file. If several processes start together, the first that gets the write lock makes them. */
 export function makeTables(database: DatabaseSync, path: string): void {
-  // Read at one moment: another process may make them between two reads, and a file that
-  // has tables but not our mark yet would be taken for the database of something else.
+  // One transaction: if another process made the tables between two reads, the file would have
+  // tables without our mark and be refused.
   if (inTransaction(database, () => isMade(database, path), "DEFERRED")) return;
   inTransaction(database, () => {
     if (isMade(database, path)) return;
@@ -122,12 +117,12 @@ function isMade(database: DatabaseSync, path: string): boolean {
   if (!isOurs && !isEmpty)
     throw new Fault(
       "store.unusable",
-      `${path} is the database of something else; name another file in \`store.path\`.`,
+      `${path} is the database of another program; name another file in \`store.path\`.`,
     );
   if (version !== VERSION && !isEmpty)
     throw new Fault(
       "store.unusable",
-      `${path} was written by another version of Patchbay (version ${version} of its tables, and this one has ${VERSION}); move it away, and a new one is made, or name another file in \`store.path\`.`,
+      `${path} was written by another version of Patchbay (version ${version} of its tables, and this one has ${VERSION}); move it away, so that a new one is made, or name another file in \`store.path\`.`,
     );
   return !isEmpty;
 }

@@ -1,4 +1,4 @@
-/** A SQLite file in its thread: one call after the other, each with a reply. */
+/** The thread of a SQLite file. It runs one call after another, and replies to each. */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
@@ -11,7 +11,7 @@ import type { ThreadCall, ThreadReply } from "./sqlite-database.ts";
 import { mustReopen, sqliteFault } from "./sqlite-errors.ts";
 import { fileId, openFile } from "./sqlite-file.ts";
 
-/** A statement in the words of SQLite, which locks the whole file in every transaction that writes. */
+/** Translates a statement for SQLite, which needs no row locks: a transaction that writes locks the file. */
 const translated = (text: string): string =>
   text
     .replaceAll(/= ANY \(\$(\d+)::\w+\[\]\)/g, "IN (SELECT value FROM json_each(?$1))")
@@ -53,7 +53,7 @@ class SqliteDriver implements Driver {
     return rows.flatMap((row) => statement.all(...row) as SqlRow[]);
   }
 
-  /** No other call runs before it ends. */
+  /** Runs alone: calls are served one after another. */
   async transaction<Result>(run: (sql: Sql) => Promise<Result>): Promise<Result> {
     const database = this.#database;
     database.exec("BEGIN IMMEDIATE");
@@ -86,7 +86,7 @@ type Open = {
 
 const path = String(workerData);
 const watch = new AgeWatch();
-/** The open file: it is opened by the first call, and anew after it was moved away or failed. */
+/** The open file. The first call opens it, and so does the next call after it was moved away or failed. */
 let open: Open | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
@@ -129,7 +129,7 @@ function opened(): Open {
   return { database, driver: new SqliteDriver(database, watch), id: fileId(path) };
 }
 
-/** Moves deleted text, which deletion overwrites in the file, out of the log too. */
+/** Empties the write-ahead log: deletion overwrites text in the file, but the log still contains it. */
 function checkpoint({ database }: Open): void {
   try {
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -144,7 +144,7 @@ function close(): void {
   try {
     database?.close();
   } catch {
-    // The file was damaged or taken away; what is committed is on the disk.
+    // The file was damaged or removed; commits are on the disk.
   }
 }
 

@@ -50,10 +50,9 @@ const partsInto: Insert = {
 };
 
 /**
- * A write sets the time of a text anew when it is older than this; a text is
- * dropped when its time is older than twice that and no entry has it. A write
- * takes less, so a text that it counts on is either not dropped, or dropped
- * before it is written again.
+ * A write renews the time of a text that is older than this. A sweep drops an unused text when
+ * its time is older than twice that. A write is shorter, so a sweep drops no text that a running
+ * write refers to.
  */
 export const SHARED_FRESH_MS = 60_000;
 const sharedInto: Insert = {
@@ -64,8 +63,8 @@ const sharedInto: Insert = {
 };
 
 /**
- * Time of a new row: the current time, or that of the newest row if the clock was
- * set back. Otherwise rows from such a time would expire when the clock is right again.
+ * Time of a new row: the current time, or that of the newest row if the clock was set back.
+ * Otherwise new rows would expire too early once the clock is corrected.
  */
 async function rowTime(sql: Sql): Promise<number> {
   const [row] = await sql.all(
@@ -74,7 +73,7 @@ async function rowTime(sql: Sql): Promise<number> {
   return Math.max(Number(row?.["now"]), Number(row?.["newest"]));
 }
 
-/** Writes all of a batch or nothing. Throws a Fault if the owner of a lease has lost it. */
+/** Writes a batch in one transaction. Throws a Fault if the owner of a lease has lost it. */
 export async function write(database: Driver, { id, turns }: WriteBatch): Promise<void> {
   await database.transaction(async (sql) => {
     const fresh = await sql.all(
@@ -84,16 +83,16 @@ export async function write(database: Driver, { id, turns }: WriteBatch): Promis
     if (fresh.length === 0) return;
     const at = await rowTime(sql);
     const isHeld = await checkLeases(sql, turns);
-    const gone = new Set<string>();
+    const deleted = new Set<string>();
     for (const { tenant, conversation } of turns) {
       if (conversation === null) continue;
       const key = listOf(tenant, conversation.id);
       const isKept = await extended(sql, { ...key, at, items: conversation.items });
       if (isKept && !isHeld(tenant, conversation)) throw superseded();
-      if (!isKept) gone.add(`${tenant}\n${conversation.id}`);
+      if (!isKept) deleted.add(`${tenant}\n${conversation.id}`);
     }
     const isKept = ({ tenant, keptFor }: EntryRecord): boolean =>
-      keptFor === null || !gone.has(`${tenant}\n${keptFor}`);
+      keptFor === null || !deleted.has(`${tenant}\n${keptFor}`);
     await insertEntries(sql, turns.flatMap((turn) => turn.entries).filter(isKept), at);
     await addUsage(sql, turns);
   });
@@ -108,7 +107,7 @@ async function insertEntries(sql: Sql, all: readonly EntryRecord[], at: number):
     const sizes = [entry.inputRows, entry.itemBytes, entry.bytes];
     return [tenant, kind, at, id, parent, keptFor, origin, shared?.digest ?? null, ...sizes];
   });
-  // In the order of their key: two processes that lock rows in different orders would wait for each other.
+  // In the order of their keys: two processes that lock rows in different orders would deadlock.
   const shared = [...texts.keys()].toSorted().flatMap((key) => texts.get(key) ?? []);
   await sql.insert(
     sharedInto,
@@ -152,10 +151,9 @@ async function addUsage(sql: Sql, turns: readonly TurnRows[]): Promise<void> {
 }
 
 /**
- * Throws a Fault if the owner of a turn's lease has lost it. The result says the
- * same of the leases of conversations. The rows of the leases stay locked until
- * the transaction ends: no process can take or delete a lease before the writes
- * under it are visible.
+ * Throws a Fault if the owner of a turn's lease has lost it. Returns a function that checks the
+ * leases of conversations. The rows of the leases stay locked until the transaction ends, so no
+ * process can take or delete a lease before the writes under it are visible.
  */
 async function checkLeases(
   sql: Sql,
@@ -190,7 +188,7 @@ async function extended(
   query: ListQuery & { readonly items: readonly StoredItem[]; readonly at: number },
 ): Promise<boolean> {
   const { tenant, id, items, at } = query;
-  // The row is locked from here on, so that the next place is that of one writer.
+  // This update locks the row, so that two writers cannot use the same place.
   const [row] = await sql.all(
     `UPDATE patchbay.entries SET at = greatest(at, $3) WHERE ${aList} RETURNING seq`,
     tenant,
@@ -237,7 +235,7 @@ export async function setHead(
   return changed.length > 0;
 }
 
-/** Deletes the items of a list that have an id; false if there is none. */
+/** Deletes the items of a list with an id; false if there is no such item. */
 export const dropItem = (
   database: Driver,
   { tenant, id, item }: ListQuery & { readonly item: string },

@@ -1,19 +1,19 @@
 import type { Reply } from "../../http/exchange.ts";
 
-/** Characters that are sent before it is seen whether the client takes more. */
+/** The most characters of one write. */
 const MOST_AT_ONCE = 64 * 1024;
 
-/** A client that follows a stream which others may follow too, each as fast as it reads. */
+/** Sends the events of an answer to one client, as fast as the client reads. */
 export class Follower {
   readonly #frames: readonly string[];
   readonly #reply: Reply;
   readonly #endMarker: string;
   #next: number;
   #isFull = false;
-  #isOver = false;
+  #isEnded = false;
   #isGone = false;
 
-  /** `frames` grows while the stream goes on; the client is sent those from number `next` on. */
+  /** `frames` grows during the stream; the client receives those from the index `next`. */
   constructor(frames: readonly string[], reply: Reply, { next, endMarker }: FollowOptions) {
     this.#frames = frames;
     this.#reply = reply;
@@ -32,7 +32,7 @@ export class Follower {
     return this.#isGone;
   }
 
-  /** Sends what is new. */
+  /** Sends the new frames. */
   push(): void {
     while (!this.#isGone && !this.#isFull && this.#next < this.#frames.length) {
       let text = "";
@@ -40,7 +40,7 @@ export class Follower {
         text += this.#frames[this.#next++] ?? "";
       this.#isFull = !this.#reply.write(text);
     }
-    if (this.#isOver && !this.#isFull && !this.#isGone) this.#close();
+    if (this.#isEnded && !this.#isFull && !this.#isGone) this.#close();
   }
 
   /** Sends a keep-alive, which has no number. */
@@ -48,9 +48,9 @@ export class Follower {
     if (!this.#isGone && !this.#isFull) this.#isFull = !this.#reply.write(text);
   }
 
-  /** Nothing more will come. */
+  /** Ends the stream after the last frame. */
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.push();
   }
 

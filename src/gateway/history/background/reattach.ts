@@ -7,7 +7,7 @@ import type { RequestContext } from "../../state.ts";
 import { idOf, shownResponse, standingOf } from "../../http/stored-response.ts";
 import { pieceId } from "./runs.ts";
 
-/** The query of a request for the stream of an answer; undefined if it asks for none. */
+/** The number in `starting_after`, -1 without one; undefined if the request asks for no stream. */
 export function streamQuery(query: string): { readonly after: number } | undefined {
   const fields = new URLSearchParams(query);
   if (fields.get("stream") !== "true") return undefined;
@@ -18,7 +18,7 @@ export function streamQuery(query: string): { readonly after: number } | undefin
   });
 }
 
-/** Sends the events of an answer behind one of them, and those to come, wherever the answer is made. */
+/** Sends the past and future events of an answer after the one with the number `after`, whichever process makes the answer. */
 export async function reattach(
   context: RequestContext,
   form: AnswerForm,
@@ -39,13 +39,13 @@ export async function reattach(
   await new StoredStream(context, form, { id, after }).send();
 }
 
-/** How often it is looked for new events of an answer that another process makes. */
-const LOOK_MS = 500;
+/** Interval between reads of the events that another process stores. */
+const POLL_MS = 500;
 /** Number of pieces of events that are read at once. */
 const PIECES = 16;
 const PIECES_BYTES = 64 * 1024 * 1024;
 
-/** The events of an answer from the store. */
+/** Sends the events of an answer from the store. */
 class StoredStream {
   readonly #context: RequestContext;
   readonly #form: AnswerForm;
@@ -53,7 +53,7 @@ class StoredStream {
   /** The number of the last event that was sent. */
   #last: number;
   #piece = 0;
-  /** When the client was last sent something. */
+  /** Time of the last write to the client. */
   #writtenAt: number;
   #isLastSent = false;
   #isGone = false;
@@ -83,18 +83,18 @@ class StoredStream {
     try {
       while (!this.#isGone && !this.#isLastSent) {
         const { isOver } = await standingOf(this.#context, this.#form);
-        // Asked before the pieces are read: after that no process stores another.
-        const isWritten = isOver && !(await this.#isMade());
+        // This check precedes the reading: once it is true, no process stores another piece.
+        const isComplete = isOver && !(await this.#isMade());
         const isMore = await this.#sendPieces();
         if (isMore || this.#isLastSent) continue;
-        if (isWritten) await this.#sendLast();
+        if (isComplete) await this.#sendLast();
         else {
           await this.#keepAlive();
           await this.#wait();
         }
       }
     } catch {
-      // The head is sent: a stream without an end tells the client to take it up again.
+      // The head is sent. A client resumes a stream that ends without its last event.
     }
     if (!this.#isGone) exchange.reply.end("data: [DONE]\n\n");
   }
@@ -109,7 +109,7 @@ class StoredStream {
     await this.#write(this.#form.background.lastFrame(shown, this.#last + 1));
   }
 
-  /** Whether there may be more. */
+  /** Returns true if there may be more pieces. */
   async #sendPieces(): Promise<boolean> {
     using held = this.#context.memory.beside();
     const ids = Array.from({ length: PIECES }, (_, at) => pieceId(this.#id, this.#piece + at));
@@ -151,11 +151,11 @@ class StoredStream {
     if (out !== "") await this.#send(out);
   }
 
-  /** Writes before the next look if that would come too late. */
+  /** Sends a keep-alive if the next one, after the next read, would be late. */
   async #keepAlive(): Promise<void> {
     const { clock, config } = this.#context.state;
     const { keepalive_ms } = config.server;
-    const silentMs = clock.now() + LOOK_MS - this.#writtenAt;
+    const silentMs = clock.now() + POLL_MS - this.#writtenAt;
     if (keepalive_ms > 0 && silentMs > keepalive_ms) await this.#send(KEEP_ALIVE);
   }
 
@@ -171,6 +171,6 @@ class StoredStream {
 
   #wait(): Promise<void> {
     const { clock } = this.#context.state;
-    return new Promise((resolve) => void clock.at(clock.now() + LOOK_MS, resolve));
+    return new Promise((resolve) => void clock.at(clock.now() + POLL_MS, resolve));
   }
 }

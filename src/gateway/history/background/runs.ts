@@ -12,13 +12,13 @@ import { Follower } from "./follower.ts";
 const TICK_MS = 1000;
 /** A lease ends this long after its last renewal. */
 const LEASE_MS = 20_000;
-/** Before an answer whose lease has ended is given up, its process has this long to renew the lease: the machine may have been suspended. */
+/** Time to renew an ended lease before another process takes it: the machine may have been suspended. */
 const LAST_CHANCE_MS = 5000;
 /** Length of the pieces in which events are stored, in characters; a longer event is one piece. */
 const PIECE_LENGTH = 1_000_000;
-/** What a frame takes in memory beside its characters, each of which takes up to two bytes. */
+/** Bytes of a frame in memory, without its characters of up to two bytes each. */
 const FRAME_BYTES = 64;
-/** Memory is taken in pieces of this many bytes. */
+/** Memory is reserved in steps of this many bytes. */
 const MEMORY_BYTES = 65_536;
 
 type Parts = {
@@ -55,7 +55,7 @@ export class BackgroundRuns {
     this.#parts = parts;
   }
 
-  /** Number of answers that are being made or have events to store. */
+  /** Number of answers that are being made or have unstored events. */
   get size(): number {
     return this.#runs.size;
   }
@@ -116,23 +116,23 @@ export class BackgroundRuns {
   }
 }
 
-/** An answer that is made in the background. Its events are kept until it is over, for clients that follow it. */
+/** An answer that is made in the background. It holds its events until its end, for clients that follow it. */
 export class BackgroundRun {
   readonly #parts: Parts;
   readonly #made: NewRun;
   readonly #onGone: () => void;
-  /** By their numbers. */
+  /** All frames, by the numbers of their events. */
   readonly #frames: string[] = [];
   #followers: Follower[] = [];
   /** The beginning of a frame that has not ended yet. */
   #partial = "";
-  #isOver = false;
+  #isEnded = false;
   /** The number of the first event that is not stored, and of the piece that it will be in. */
   #saved = 0;
   #pieces = 0;
   #saving: Promise<void> | undefined;
-  /** Bytes of events for which no memory is taken yet. */
-  #untaken = 0;
+  /** Bytes of events for which no memory is reserved yet. */
+  #unreserved = 0;
   readonly #releases: (() => void)[] = [];
   #cancel: ((fault: Fault) => void) | undefined;
   readonly #ended = Promise.withResolvers<void>();
@@ -165,22 +165,22 @@ export class BackgroundRun {
   }
 
   cancel(fault: Fault): void {
-    if (!this.#isOver) this.#cancel?.(fault);
+    if (!this.#isEnded) this.#cancel?.(fault);
   }
 
-  /** Sends a client all events from a number on, and those to come. */
+  /** Sends a client the past and future events from the number `next`. */
   follow(reply: Reply, next: number): void {
     const { endMarker } = this.#made;
     const follower = new Follower(this.#frames, reply, { next, endMarker });
     this.#followers = this.#followers.filter((one) => !one.isGone);
     this.#followers.push(follower);
-    if (this.#isOver) follower.end();
+    if (this.#isEnded) follower.end();
     else follower.push();
   }
 
   end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     for (const follower of this.#followers) follower.end();
     this.#followers = [];
     void this.#finish();
@@ -189,7 +189,7 @@ export class BackgroundRun {
 
   /** Renews the lease, and stores new events. */
   async tick(): Promise<void> {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     const { tenant, lease } = this.#made;
     try {
       const state = await this.#parts.store.leases.renew({ tenant, ...lease, ms: LEASE_MS });
@@ -209,22 +209,22 @@ export class BackgroundRun {
     this.#partial = pieces.pop() ?? "";
     for (const piece of pieces) {
       const frame = `${piece}\n\n`;
-      // Comments and the mark of the end have no numbers, and are not sent again.
+      // Comments and the end marker have no numbers, and followers do not receive them.
       if (this.#made.form.sequenceIn(frame) === undefined) continue;
       this.#frames.push(frame);
-      this.#untaken += 2 * frame.length + FRAME_BYTES;
+      this.#unreserved += 2 * frame.length + FRAME_BYTES;
     }
-    if (this.#untaken >= MEMORY_BYTES) this.#takeMemory();
+    if (this.#unreserved >= MEMORY_BYTES) this.#reserveMemory();
     for (const follower of this.#followers) follower.push();
     return true;
   }
 
-  #takeMemory(): void {
+  #reserveMemory(): void {
     try {
-      this.#releases.push(this.#parts.memory.enter(this.#made.tenant, this.#untaken));
-      this.#untaken = 0;
+      this.#releases.push(this.#parts.memory.enter(this.#made.tenant, this.#unreserved));
+      this.#unreserved = 0;
     } catch (error) {
-      // Not at once: the writer of this event is still at work on the answer.
+      // Later, because the writer of this event is still running.
       queueMicrotask(() => this.cancel(error as Fault));
     }
   }
@@ -268,7 +268,8 @@ export class BackgroundRun {
   }
 }
 
-export const cancelled = (): Fault => new Fault("response.cancelled", "It was cancelled.");
+export const cancelled = (): Fault =>
+  new Fault("response.cancelled", "The response was cancelled.");
 
 const taken = (): Fault =>
   new Fault(

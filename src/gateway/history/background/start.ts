@@ -9,7 +9,7 @@ import type { RequestContext } from "../../state.ts";
 import { turnHeaders } from "../../http/turn-headers.ts";
 import { sendPieces } from "../../http/send-json.ts";
 
-/** Makes the answer of a turn in the background. Its client is told that it has begun, or follows it. */
+/** Makes the answer of a turn in the background. The client receives the unfinished response, or follows its stream. */
 export async function startInBackground(
   context: RequestContext,
   run: Run,
@@ -38,7 +38,7 @@ export async function startInBackground(
     endMarker: dialect.endMarker,
     lease,
   });
-  /** Stores an answer that failed before its first event, and tells the clients that follow it. */
+  /** Stores an answer that failed before its first event, and ends the streams of its followers. */
   const fail = async (fault: Fault): Promise<void> => {
     let text = "";
     let kept: Omit<KeptAnswer, "items"> = { json: "" };
@@ -49,23 +49,23 @@ export async function startInBackground(
     try {
       await store.append({ tenant, at: clock.date(), answerId: id, items: [], response, lease });
     } catch {
-      // Without a stored end, the answer is found to be lost.
+      // An answer without a stored end is later reported as lost.
     }
     background.reply.end(text);
   };
   let refusal: Fault | undefined;
-  let isAtOnce = true;
+  let isStarting = true;
   run.added = { ...added, input };
   run.presetId = id;
   run.lease = lease;
   run.reply = background.reply;
   run.refuse = (fault) => {
-    if (isAtOnce) refusal = fault;
+    if (isStarting) refusal = fault;
     else void fail(fault);
   };
   const rounds = new Rounds(run);
   rounds.begin();
-  isAtOnce = false;
+  isStarting = false;
   background.onCancel((fault) => rounds.cancel(fault));
   if (refusal !== undefined) {
     background.end();
@@ -77,10 +77,10 @@ export async function startInBackground(
   background.follow(exchange.reply, 0);
 }
 
-/** How long it may take to store that an answer has begun. */
+/** The longest wait for storing the beginning of an answer. */
 const SAVE_MS = 5000;
 
-/** Stores that an answer has begun, before it is begun. Returns its lease. */
+/** Stores the unfinished response before its turn starts. Returns the lease of its id. */
 async function saveBegun(
   { state: { store, clock, background }, tenant }: RequestContext,
   id: string,
@@ -100,7 +100,7 @@ async function saveBegun(
     await Promise.race([saving, late.promise]);
     return lease;
   } catch (error) {
-    // A write that is still queued then fails.
+    // A queued write fails without the lease.
     void background.release(tenant, lease).catch(() => {});
     throw error;
   } finally {
