@@ -114,7 +114,7 @@ describe("an agent that is launched", () => {
       code: 7,
       out: "200 run|-t|--json\n",
       errors: expect.stringMatching(
-        /^Configuration: no file, .*\ngoose on demo through http:.*\n1 turn, 0 tool calls, /,
+        /^Configuration: no file; .*\ngoose on demo through http:.*\n1 turn, 0 tool calls, /,
       ),
     });
     expect(home.left()).toEqual([]);
