@@ -32,7 +32,7 @@ export {
   type Visibility,
 } from "./agent/session.ts";
 export type { StandardSchema } from "./agent/tool.ts";
-export type { AdapterCapabilities, Strategy } from "./agent/strategy.ts";
+export type { AdapterCapabilities as Capabilities, Strategy } from "./agent/strategy.ts";
 export { tool, type Tool, type ToolContext } from "./agent/tool.ts";
 export { Fault, type FaultCode } from "./turn/fault.ts";
 
