@@ -153,7 +153,9 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
     const one = patchbay(["status"], served.environment);
     expect([one.status, one.stdout]).toEqual([
       1,
-      expect.stringMatching(/with 1 of 2 workers, .*\n {2}WRONG {2}workers: 1 of 2 answer; /),
+      expect.stringMatching(
+        /with 1 of 2 workers, .*\n {2}WRONG {2}workers: 1 of 2 workers answer; /,
+      ),
     ]);
     writeFileSync(served.file, JSON.stringify(stateless));
     await expect.poll(() => serving(served), patient).toBe(2);
