@@ -330,7 +330,7 @@ export const faults = {
   ),
   "gateway.exhausted": passing(
     503,
-    "The gateway has no file descriptors or memory left for another connection; try again, and raise the limits of its process.",
+    "The gateway has no file descriptors or memory left for another connection; try again, and raise its limits.",
   ),
   "gateway.internal": lasting(
     500,

@@ -56,7 +56,7 @@ describe("blanks before an answer", () => {
     });
     const fault = await faultOf(upstream);
     expect(fault.code).toBe("upstream.malformed");
-    expect(fault.message).toContain("blanks");
+    expect(fault.message).toContain("blank characters");
     await until(() => server.sockets[0]?.destroyed === true);
   });
 });

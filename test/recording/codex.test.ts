@@ -40,7 +40,7 @@ it.skipIf(missing)(
       expect(explained.stdout).toContain("No fault was found on either side.");
       expect(explained.status).toBe(0);
       const replayed = run("replay", file);
-      expect(replayed.stdout).toContain("replays the same");
+      expect(replayed.stdout).toContain("replays without a difference");
       expect(replayed.status).toBe(0);
       expect(run("bundle", file, "--check").stdout).toContain("No key was found.");
     } finally {

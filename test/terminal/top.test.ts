@@ -82,7 +82,7 @@ describe.skipIf(!hasScript)("top at a terminal", { timeout: 60_000 }, () => {
       ["filter: _", "zz"],
       ["Nothing matches `zz`", "\u001B"],
       ["s sort: time", "\r"],
-      ["answers 500: it is broken", "\u001B"],
+      ["(HTTP 500): it is broken", "\u001B"],
       ["s sort: time", "q"],
     ]);
     expect(code).toBe(0);

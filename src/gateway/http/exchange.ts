@@ -5,7 +5,7 @@ import type { Tenant } from "../../turn/tenant.ts";
 import type { WireTap } from "../../upstreams/tap.ts";
 import type { Config } from "../config.ts";
 import type { PlanReport } from "../run/plan-record.ts";
-import type { Session } from "./session.ts";
+import type { ConnectionLog } from "./session.ts";
 
 /** One HTTP request and its reply, as any host can give them: Node, `fetch`, a test. */
 export type Exchange = {
@@ -21,7 +21,7 @@ export type Exchange = {
   /** The whole body as text; empty if there was none. */
   readonly body: string;
   /** The session of the WebSocket that carries the request as a message. */
-  readonly session?: Session | undefined;
+  readonly session?: ConnectionLog | undefined;
   readonly reply: Reply;
   /** Set if the turn is recorded. */
   readonly recording?: TurnRecording | undefined;

@@ -33,7 +33,7 @@ type Share = { readonly budget: ByteBudget; readonly tenant: Tenant };
  * The memory of a WebSocket, in front of the log of the gateway: answers that its client does not
  * want stored can be continued on the same connection, and nowhere else.
  */
-export class Session {
+export class ConnectionLog {
   readonly #share: Share;
   #isOver = false;
   readonly #answers = new Map<string, Kept>();

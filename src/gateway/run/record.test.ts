@@ -3,7 +3,7 @@ import { stillClock } from "../../../test/support/still-clock.ts";
 import { MemoryLog } from "../../history/memory-log.ts";
 import type { Log } from "../../history/log.ts";
 import type { Happening } from "../../observe/happening.ts";
-import { append } from "./record.ts";
+import { appendTurn } from "./record.ts";
 
 const memory = new MemoryLog(stillClock());
 const broken = (append: Log["append"]): Log =>
@@ -21,7 +21,7 @@ it.each([
   const happenings: Happening[] = [];
   const report = (happening: Happening): void => void happenings.push(happening);
   const turn = { tenant: "ann", at: 0, items: [] };
-  const stored = await append({ store: broken(write), report }, turn, "req_1");
+  const stored = await appendTurn({ store: broken(write), report }, turn, "req_1");
   expect(stored).toBe(false);
   expect(happenings).toMatchObject([{ type: "trouble", error: "RangeError" }]);
   expect(JSON.stringify(happenings)).not.toContain("secrets");

@@ -102,7 +102,7 @@ function save(run: Run, done: TurnDone): Saving {
   if (state.store === noStore) return false;
   const failed = (error: unknown): false => (toFault(error, state.report, requestId), false);
   try {
-    const saving = append(state, storedTurn(run, done), requestId);
+    const saving = appendTurn(state, storedTurn(run, done), requestId);
     if (conversation === undefined) return saving;
     const released = async (isStored: boolean): Promise<boolean> =>
       conversation.release().then(() => isStored);
@@ -115,7 +115,7 @@ function save(run: Run, done: TurnDone): Saving {
 const none: readonly never[] = [];
 
 /** Appends a turn to the log. A failure is reported; the usage of the turn still counts. */
-export function append(
+export function appendTurn(
   { store, report }: Pick<GatewayState, "store" | "report">,
   turn: StoredTurn,
   requestId: string,

@@ -7,7 +7,7 @@ import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
 import type { Exchange, Reply, ReplyData } from "../../gateway/http/exchange.ts";
-import { Session } from "../../gateway/http/session.ts";
+import { ConnectionLog } from "../../gateway/http/session.ts";
 import { sseDone, SseReader } from "../../stream/sse.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -57,7 +57,7 @@ export class SocketConnection {
   readonly #options: ConnectionOptions;
   #waiting: Message[] = [];
   #waitingBytes = 0;
-  readonly #session: Session;
+  readonly #session: ConnectionLog;
   readonly #share: ByteShare;
   readonly #arrival: MessageArrival;
   /** True if the rest of the incoming data is dropped. */
@@ -76,7 +76,7 @@ export class SocketConnection {
     this.#options = options;
     const { gateway, tenant, clock } = options;
     this.#share = { budget: gateway.bodyBudget, tenant, limit: gateway.bodyLimit };
-    this.#session = new Session({ budget: gateway.sessionBudget, tenant });
+    this.#session = new ConnectionLog({ budget: gateway.sessionBudget, tenant });
     this.#arrival = new MessageArrival(this.#share, clock, (fault) => this.#refuseLast(fault));
     // By the default of `binaryType`, a message is one Buffer.
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
@@ -238,7 +238,7 @@ function errorEvent(fault: Fault, head: Readonly<Record<string, string>>): strin
 class SocketReply implements Reply {
   readonly #socket: WebSocket;
   readonly #wire: Duplex;
-  readonly #session: Session;
+  readonly #session: ConnectionLog;
   readonly #over: () => void;
   readonly #reader: SseReader;
   #error: string | undefined;
@@ -246,7 +246,7 @@ class SocketReply implements Reply {
   #drained: (() => void) | undefined;
   #left: (() => void) | undefined;
 
-  constructor(socket: WebSocket, wire: Duplex, session: Session, over: () => void) {
+  constructor(socket: WebSocket, wire: Duplex, session: ConnectionLog, over: () => void) {
     this.#socket = socket;
     this.#wire = wire;
     this.#session = session;

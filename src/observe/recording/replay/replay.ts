@@ -5,7 +5,7 @@ import { fieldsIn, fieldsOf, listOf } from "../../../dialects/shared/loose.ts";
 import { parseConfig } from "../../../gateway/config.ts";
 import { openGateway, type Gateway } from "../../../gateway/gateway.ts";
 import type { ReplyData } from "../../../gateway/http/exchange.ts";
-import { Session } from "../../../gateway/http/session.ts";
+import { ConnectionLog } from "../../../gateway/http/session.ts";
 import type { Platform } from "../../../gateway/platform.ts";
 import { profileFor } from "../../../profiles/profiles.ts";
 import { scripted } from "../../../profiles/scripted.ts";
@@ -129,7 +129,7 @@ export function askAgain(
     headers: { "content-type": "application/json", ...request.headers },
     body: request.body,
     ...(request.socket === true && {
-      session: new Session({ budget: gateway.sessionBudget, tenant: LOCAL_TENANT }),
+      session: new ConnectionLog({ budget: gateway.sessionBudget, tenant: LOCAL_TENANT }),
     }),
     reply: {
       head: (status, headers) => void Object.assign(reply, { status, headers }),
