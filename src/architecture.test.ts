@@ -254,7 +254,7 @@ const mostLines: Readonly<Record<string, number>> = {
   agent: 2458,
   history: 3838,
   observe: 4966,
-  gateway: 11093,
+  gateway: 11096,
   host: 4352,
   cli: 7771,
 };

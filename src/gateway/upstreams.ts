@@ -133,7 +133,7 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
     const names = [...upstreams.map((one) => one.name), "codex"].map((one) => `\`${one}\``);
     throw new Fault(
       "config.invalid",
-      `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not there yet; use ${names.join(", ")} or \`scripted\`.`,
+      `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not supported; use ${names.join(", ")} or \`scripted\`.`,
     );
   }
   return httpUpstream({

@@ -74,7 +74,7 @@ it.each([true, false])(
     expect(response.status).toBe(400);
     expect(await errorOf(response)).toMatchObject({
       code: "request.invalid",
-      message: "The request is nested too deep; send it flatter.",
+      message: "The request is nested too deeply; reduce its nesting.",
     });
   },
 );

@@ -83,7 +83,7 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
       expect(await errorOf(response)).toMatchObject({
         code: "request.not_json",
         message:
-          "The request body is not UTF-8; send JSON as text in UTF-8, and if it is packed, name its `content-encoding`.",
+          "The request body is not UTF-8; send JSON in UTF-8, and name its `content-encoding` if it is compressed.",
       });
     });
 
@@ -117,7 +117,7 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
       expect(response.headers.get("accept-encoding")).toBe("gzip, deflate, br, zstd");
       expect(await errorOf(response)).toMatchObject({
         code: "request.encoding",
-        message: `\`content-encoding: ${encoding}\` is not read here; use one of gzip, deflate, br, zstd, or send the body as it is.`,
+        message: `\`content-encoding: ${encoding}\` is not supported; use one of gzip, deflate, br, zstd, or send the body as it is.`,
       });
     },
   );
@@ -332,7 +332,7 @@ describe("a request under a name that is none of this machine's", () => {
       expect(await under("evil.example:11435", path, { method })).toMatchObject({ status: 403 });
     const { body } = await under("evil.example", path);
     expect(body).toContain('"code":"auth.origin"');
-    expect(body).toContain("`evil.example` is no name of this machine; set `server.keys`");
+    expect(body).toContain("`evil.example` is not a name of this machine; set `server.keys`");
     expect((await under("127.0.0.1", path)).status).not.toBe(403);
     const whole = await under("127.0.0.1", `http://evil.example${path}`);
     expect(whole.status).toBe(403);

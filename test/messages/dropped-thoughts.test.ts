@@ -82,7 +82,7 @@ describe("thoughts that a client drops", () => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...asked, messages: [hi, said, results] }),
     });
-    expect(await plan.text()).toContain("is put back: the client did not send it");
+    expect(await plan.text()).toContain("because the client did not send them");
   });
 
   it("are never given to another model than the one that made them", async () => {

@@ -80,9 +80,9 @@ describe("POST /v1/plan", () => {
       {
         path: "tools.parallel",
         value: false,
-        reason: "a choice is given its first call alone",
+        reason: "a choice delivers only its first call",
       },
-      { path: "tools.block_max", value: 2, reason: "a choice is given no more calls than 2" },
+      { path: "tools.block_max", value: 2, reason: "a choice delivers at most 2 calls" },
       {
         path: "tools.stop_after_mode",
         value: "burst",

@@ -65,14 +65,14 @@ export function authorize(
   if (tenant !== undefined) return tenant;
   throw new Fault(
     "auth.wrong",
-    "The key is none of this gateway's; send one of its `server.keys`, or PATCHBAY_API_KEY where that is set.",
+    "This gateway does not know the key; send one of its `server.keys`, or PATCHBAY_API_KEY if that is set.",
   );
 }
 
 const foreignName = (name: string): Fault =>
   new Fault(
     "auth.origin",
-    `This gateway has no keys, and \`${name.slice(0, 100)}\` is no name of this machine; set \`server.keys\`, name \`https://${name.slice(0, 100)}\` in \`server.origins\`, or ask for 127.0.0.1.`,
+    `This gateway has no keys, and \`${name.slice(0, 100)}\` is not a name of this machine; set \`server.keys\`, name \`https://${name.slice(0, 100)}\` in \`server.origins\`, or ask for 127.0.0.1.`,
   );
 
 export function headerOf(headers: Exchange["headers"], name: string): string | undefined {

@@ -49,7 +49,7 @@ const encodingNames = (known: Decompressors): string =>
 
 export function unknownEncoding(header: string, known: Decompressors): Fault {
   const acceptEncoding = encodingNames(known);
-  const message = `\`content-encoding: ${header.slice(0, 80)}\` is not read here; use one of ${acceptEncoding}, or send the body as it is.`;
+  const message = `\`content-encoding: ${header.slice(0, 80)}\` is not supported; use one of ${acceptEncoding}, or send the body as it is.`;
   return new Fault("request.encoding", message, { acceptEncoding });
 }
 
@@ -83,7 +83,7 @@ export async function decompress(
 const notEncoded = (name: string, cause: unknown): Fault =>
   new Fault(
     "request.invalid",
-    `The body is not whole, or not \`${name}\` as its \`content-encoding\` says; send it again, or as it is.`,
+    `The body is truncated, or not in the \`content-encoding\` \`${name}\`; send it again, or without compression.`,
     {},
     cause,
   );
@@ -92,7 +92,7 @@ const notEncoded = (name: string, cause: unknown): Fault =>
 export const notUtf8 = (): Fault =>
   new Fault(
     "request.not_json",
-    "The request body is not UTF-8; send JSON as text in UTF-8, and if it is packed, name its `content-encoding`.",
+    "The request body is not UTF-8; send JSON in UTF-8, and name its `content-encoding` if it is compressed.",
   );
 
 export const tooLarge = (limit: number): Fault =>

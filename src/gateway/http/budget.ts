@@ -143,14 +143,14 @@ export class HeldBytes {
 const requestTooLarge = (): Fault =>
   new Fault(
     "request.too_large",
-    "The request, with what it refers to, would hold more memory than one may have; send less, or raise `server.turns_limit`.",
+    "The request and the stored data it refers to need more memory than one request may use; send less, or raise `server.turns_limit`.",
   );
 
 const budgetFull = (setting: Setting): Fault =>
   new Fault(
     "gateway.busy",
     setting === "turns_limit"
-      ? "The requests under way hold as much memory as `server.turns_limit` allows; send this one again in a moment."
+      ? "The running requests hold as much memory as `server.turns_limit` allows; send this one again in a moment."
       : "The gateway holds as many bytes of arriving requests as `server.bodies_limit` allows; send this one again in a moment.",
     { retryAfter: "1" },
   );

@@ -110,7 +110,10 @@ export function openEntry(live: LiveGateway): Entry {
 }
 
 const closing = (): Fault =>
-  new Fault("gateway.stopping", "The gateway is shutting down; send the request to another.");
+  new Fault(
+    "gateway.stopping",
+    "The gateway is shutting down; send the request to another gateway.",
+  );
 
 type Refused = {
   readonly requestId: string;

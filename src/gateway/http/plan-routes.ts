@@ -78,7 +78,7 @@ export async function servePastPlan(context: RequestContext): Promise<void> {
   if (plan === undefined)
     throw new Fault(
       "plan.unknown",
-      `No plan is kept for \`${id.slice(0, 100)}\`; those of the latest answers are, until a restart.`,
+      `No plan is kept for \`${id.slice(0, 100)}\`; the gateway keeps the plans of its latest answers.`,
     );
   await sendPieces(context, [`{"id":${JSON.stringify(id)},`, plan.slice(1)]);
 }

@@ -24,7 +24,7 @@ export async function serveMetrics({ state, exchange, requestId }: RequestContex
   if (text === undefined)
     throw new Fault(
       "gateway.busy",
-      "The metrics of all workers are not there in time; ask again.",
+      "The workers did not report their metrics in time; ask again.",
       { retryAfter: "1" },
     );
   exchange.reply.head(200, { "content-type": metricsType, "x-request-id": requestId });

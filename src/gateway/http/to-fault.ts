@@ -6,7 +6,7 @@ export function toFault(error: unknown, report: Report, requestId: string | unde
   if (error instanceof Fault) return error;
   reportTrouble(error, report, requestId);
   if (isOverflow(error))
-    return new Fault("request.invalid", "The request is nested too deep; send it flatter.");
+    return new Fault("request.invalid", "The request is nested too deeply; reduce its nesting.");
   return new Fault(
     "gateway.internal",
     `The gateway failed on this request; its log has the reason under ${requestId ?? "this moment"}.`,

@@ -99,8 +99,8 @@ function listRules(rules: CallRules, { plan, readsText }: Planned): readonly Rul
   const hold = (setting: string, value: RuleReport["value"], reason: string): void =>
     void list.push({ path: `tools.${setting}`, value, reason });
   if (parallel === false && plan.asked.tools.length > 0)
-    hold("parallel", false, "a choice is given its first call alone");
-  if (max > 0) hold("block_max", max, `a choice is given no more calls than ${max}`);
+    hold("parallel", false, "a choice delivers only its first call");
+  if (max > 0) hold("block_max", max, `a choice delivers at most ${max} calls`);
   if (stopAfter) hold("stop_after_mode", stopMode, stopReason(stopMode, graceMs));
   if (dedup) hold("block_dedup", true, "calls that repeat an earlier one are left out");
   if (suppressTail) hold("suppress_tail", true, "text behind the last call is left out");

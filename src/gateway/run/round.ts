@@ -176,7 +176,7 @@ function lossy(losses: readonly Decision[]): Fault {
     .join("; ");
   return new Fault(
     "plan.lossy",
-    `Strictness is on and the request would not arrive whole: ${list}. Leave these out, choose another model, or turn strictness off.`,
+    `Strictness is on, and parts of the request would be lost: ${list}. Leave these out, choose another model, or turn strictness off.`,
     { param: losses[0]?.path },
   );
 }

@@ -218,7 +218,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#said = said;
     const next = this.#plan();
     const after = said === "" ? "and nothing was shown" : `after ${said.length} characters`;
-    const reason = `the upstream broke off (${fault.code}) ${after}; ${next.link.name} went on`;
+    const reason = `the upstream broke off (${fault.code}) ${after}; ${next.link.name} continued`;
     run.report({ path: "model", action: "noticed", reason });
     continuation.drop();
     // The writer takes over from the frames that were forwarded.
@@ -485,7 +485,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
   #left(why: "stalled" | undefined): void {
     if (this.#run.record === undefined) this.#stop();
     else {
-      this.#spoil(new Fault("client.left", "The client left before the answer was over."));
+      this.#spoil(new Fault("client.left", "The client left before the end of the answer."));
       this.#door?.abandon();
     }
     if (why === "stalled") this.over("failed", 408, notRead());

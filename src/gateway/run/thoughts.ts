@@ -145,7 +145,7 @@ function putBack(
 /** One decision for all calls, at the first: a long conversation has hundreds. */
 function repaired({ repairs = [] }: Turn, paths: readonly string[]): readonly Decision[] {
   const [path = ""] = paths;
-  const reason = `what the model thought before ${paths.length} of its calls is put back: the client did not send it`;
+  const reason = `the model's thoughts before ${paths.length} of its calls are restored, because the client did not send them`;
   return [...repairs, { path, action: "repaired", reason }];
 }
 
