@@ -69,14 +69,13 @@ type Holding = {
   /** By the id of an item, or by its group. */
   readonly items: Map<string, Kept>;
   readonly notes: Map<string, Kept>;
-  /** Without plans that are found by their owner's id. */
+  /** Without entries that `byId` has under the id of their owner. */
   readonly byOwner: Map<string, Set<Kept>>;
   /** The number of entries. */
   size: number;
 };
 
-/** A plan has the id of its answer, so a second map would only repeat it: every turn leaves one. */
-const isFoundById = ({ kind, id, owner }: Kept): boolean => kind === "plan" && id === owner;
+const kinds: readonly EntryKind[] = ["response", "list", "plan"];
 
 type NewEntry = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
 
@@ -227,9 +226,8 @@ export class MemoryLog implements Log {
     this.leases.drop({ tenant, id });
     const others = kind === "list" ? "response" : "list";
     const held = this.#tenants.get(tenant);
-    const plan = held?.byId.plan.get(id);
-    if (plan !== undefined && isFoundById(plan)) this.#remove(plan);
-    for (const kept of held?.byOwner.get(id) ?? []) if (kept.kind !== others) this.#remove(kept);
+    for (const kept of held === undefined ? [] : ownedBy(held, id))
+      if (kept.kind !== others) this.#remove(kept);
     return true;
   }
 
@@ -329,23 +327,18 @@ export class MemoryLog implements Log {
   /** Adds an entry to the maps by id, item, note and owner. */
   #name(made: Kept): void {
     const { tenant, kind, id, owner, input, items, notes } = made;
-    // A list or plan with the same id is removed; a response can still be found by its items.
-    const replaced =
-      kind === "rest" || id === undefined
-        ? undefined
-        : this.#tenants.get(tenant)?.byId[kind].get(id);
+    const isNamed = kind !== "rest" && id !== undefined;
+    const replaced = isNamed ? this.#tenants.get(tenant)?.byId[kind].get(id) : undefined;
     if (replaced !== undefined && kind !== "response") this.#remove(replaced);
     let held = this.#tenants.get(tenant);
     if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
     held.size++;
-    if (owner !== undefined && !isFoundById(made)) {
-      const owned = held.byOwner.get(owner);
-      if (owned === undefined) held.byOwner.set(owner, new Set([made]));
-      else owned.add(made);
-    }
+    if (isNamed) held.byId[kind].set(id, made);
+    // A list or plan with the same id is gone now; a response can still be found by its items.
+    if (replaced !== undefined && kind === "response") addOwned(held, replaced);
+    if (!isNamed || owner !== id) addOwned(held, made);
     for (const note of notes) held.notes.set(note.id, made);
     if (kind !== "list") for (const name of itemNames(input, items)) held.items.set(name, made);
-    if (kind !== "rest" && id !== undefined) held.byId[kind].set(id, made);
   }
 
   #addItems(kept: Kept | undefined, items: readonly StoredItem[]): boolean {
@@ -375,7 +368,7 @@ export class MemoryLog implements Log {
     for (const name of itemNames(input, items)) unname(held.items, name);
     for (const note of notes) unname(held.notes, note.id);
     if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
-    const owned = isFoundById(kept) ? undefined : held.byOwner.get(owner);
+    const owned = held.byOwner.get(owner);
     owned?.delete(kept);
     if (owned?.size === 0) held.byOwner.delete(owner);
     if (--held.size === 0) this.#tenants.delete(tenant);
@@ -398,6 +391,18 @@ const newHolding = (): Holding => ({
   byOwner: new Map(),
   size: 0,
 });
+
+function addOwned({ byOwner }: Holding, kept: Kept): void {
+  if (kept.owner === undefined) return;
+  const owned = byOwner.get(kept.owner);
+  if (owned === undefined) byOwner.set(kept.owner, new Set([kept]));
+  else owned.add(kept);
+}
+
+function ownedBy({ byId, byOwner }: Holding, id: string): readonly Kept[] {
+  const named = kinds.map((kind) => byId[kind].get(id)).filter((kept) => kept?.owner === id);
+  return [...new Set([...named, ...(byOwner.get(id) ?? [])])].filter((kept) => kept !== undefined);
+}
 
 const headOf = ({ id = "", previous, json, origin }: Kept): EntryHead => ({
   id,
