@@ -25,7 +25,7 @@ export type Dialect = {
   readonly upstream?: UpstreamDialect | undefined;
 };
 
-/** Parameters from the path of a request, such as the model. */
+/** Parameters from the path of a request, such as the model; `?` has the whole query, if there is one. */
 export type PathParams = Readonly<Record<string, string>>;
 
 /** Serves the clients of a dialect. */
@@ -46,12 +46,18 @@ export type DoorDialect = {
   readonly ping?: string | undefined;
   /** The text after the last event of every stream; may be empty. */
   readonly endMarker: string;
+  /** For a dialect whose clients read streams in another way than those of OpenAI's API. */
+  readonly streams?: StreamForm | undefined;
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
   /** The body of a refused request. */
   readonly writeError: (fault: Fault, requestId?: string) => string;
   /** For a dialect whose clients may ask for the number of tokens of a request. */
   readonly tokenCount?: TokenCountForm | undefined;
+  /** For a dialect with its own routes and form for the list of models. */
+  readonly models?: ModelListForm | undefined;
+  /** Unknown paths that begin with one of these are refused in its form. */
+  readonly prefixes?: readonly string[] | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
   /** The header in which its clients find the id of a request, if that is not `x-request-id`. */
@@ -63,10 +69,24 @@ export type DoorDialect = {
 /** The names are in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** Its streams have no comments, and the connection of a failed one is broken off. */
+export type StreamForm = {
+  /** The content type of the stream of a turn. */
+  contentType(turn: Turn): string;
+};
+
 export type TokenCountForm = {
   /** The path that takes requests by POST. */
   readonly route: string;
   body(tokens: number): Fields;
+};
+
+export type ModelListForm = {
+  /** The paths of the list; a model is below them by its name. */
+  readonly routes: readonly string[];
+  /** A page of the list, as the query asks for it. */
+  page(names: readonly string[], query: string): Fields;
+  model(name: string): Fields;
 };
 
 export type SocketForm = {
@@ -98,10 +118,14 @@ export type UpstreamDialect = {
 };
 
 export type UpstreamTokenCount = {
-  /** The path below the base URL. */
+  /** The path below the base URL, with the upstream's model name in place of `{model}`. */
   readonly path: string;
   /** The fields of a request that are counted; others matter only to the answer. */
   readonly fields: readonly string[];
+  /** Makes the body of the question of them, if it has another form. */
+  wrap?(fields: Fields, model: string): Fields;
+  /** The field of the answer with the number; `input_tokens` if it is not named. */
+  readonly field?: string | undefined;
 };
 
 /** The parts of a request that its path may depend on. */

@@ -3,6 +3,7 @@
 import type { DialectName, Fields } from "../turn/turn.ts";
 import { chat } from "./chat/chat.ts";
 import type { Dialect, DoorDialect, UpstreamDialect } from "./dialect.ts";
+import { gemini } from "./gemini/gemini.ts";
 import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
 import { clientToolSearch } from "./responses/tools.ts";
@@ -22,7 +23,7 @@ export type DialectRegistry = {
 export type DoorEntry = Dialect & { readonly door: DoorDialect };
 export type UpstreamEntry = Dialect & { readonly upstream: UpstreamDialect };
 
-const builtin = [chat, responses, messages] as const;
+const builtin = [chat, responses, messages, gemini] as const;
 
 /** Names that editors complete in a configuration; users of the library may add others. */
 export type BuiltinDialectName = (typeof builtin)[number]["name"];

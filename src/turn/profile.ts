@@ -220,8 +220,11 @@ export type Profile = {
   readonly cacheMark?: Fields | undefined;
   /** True if it takes `stream_options.include_usage`. */
   readonly streamUsage: boolean;
-  /** True if it may pause an answer in which it runs tools, and continues the answer if it is sent back. */
-  readonly pauses?: boolean | undefined;
+  /**
+   * True if it may pause an answer in which it runs tools, and continues the answer if it is sent
+   * back. `continuation`: it may pause any answer, and continues it for the token of the pause.
+   */
+  readonly pauses?: boolean | "continuation" | undefined;
   /** Differences for some models; later ones win. */
   readonly models?: readonly ModelDifference[] | undefined;
 };

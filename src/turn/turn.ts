@@ -35,6 +35,8 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly format?: Format | undefined;
   readonly params: Params;
   readonly stream: boolean;
+  /** The form of the stream, in a dialect with more than one. */
+  readonly streamForm?: string | undefined;
   /** True if the client wants the token count at the end of a stream. */
   readonly usageWanted: boolean;
   readonly extra: Extra;
@@ -46,6 +48,8 @@ export type Turn<Name extends AnyName = ClientName> = {
   readonly historyPath?: string | undefined;
   /** Fields of the answer for parts of the request that the gateway itself serves, in the client's dialect. */
   readonly gatewayFields?: Fields | undefined;
+  /** Fields of the upstream's dialect that continue its paused answer to this request. */
+  readonly continuation?: Extra | undefined;
   /** Request headers of the client's dialect, for upstreams of the same dialect; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 };

@@ -14,12 +14,13 @@ const here = sharedGateway(() => sse(...wire));
 const say = { text: "Let me see.", calls: wantedCalls };
 const asked = { stream: true, stream_options: { include_usage: true } };
 /** The data of each frame of a sound stream. */
-const sound: Record<BuiltinDialectName, readonly string[]> = {
+type WireName = Exclude<BuiltinDialectName, "gemini">;
+const sound: Record<WireName, readonly string[]> = {
   chat: dataOf(answerInChat(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
   responses: dataOf(answerInResponses(asked, say).steps as Iterable<string>),
   messages: dataOf(answerInMessages(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
 };
-const dialects = Object.keys(sound) as BuiltinDialectName[];
+const dialects = Object.keys(sound) as WireName[];
 
 function dataOf(steps: Iterable<string>): string[] {
   return [...steps].map((step) =>

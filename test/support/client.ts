@@ -5,9 +5,9 @@ import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
 import type { ClientAnswer } from "./client-answer.ts";
 
-/** The dialects of the OpenAI API; that of Messages has tests of its own in `test/messages`. */
-export type DoorName = Exclude<BuiltinDialectName, "messages">;
-const isOpenAi = (name: string): name is DoorName => name !== "messages";
+/** The dialects of the OpenAI API; `test/messages` and `test/gemini` have the tests of the others. */
+export type DoorName = Exclude<BuiltinDialectName, "messages" | "gemini">;
+const isOpenAi = (name: string): name is DoorName => name !== "messages" && name !== "gemini";
 /** The doors that clients of the OpenAI API know. */
 export const doors = builtinDialects.doors.map(({ name }) => name).filter(isOpenAi);
 /** The same dialects as HTTP upstreams speak them. */

@@ -25,7 +25,7 @@ export function recallRequest(
   const rest = isLong(text) ? state.steps.resting() : undefined;
   const begin = (): RecalledRequest | Promise<RecalledRequest> =>
     recall(state, { ...asked, tenant, headers, text, weigh: memory.load });
-  const lists = listsFor(asked.body.model, state);
+  const lists = listsFor(asked.params?.model ?? asked.body.model, state);
   const own = lists === undefined ? begin() : lists.then(begin);
   const { history } = asked.dialect;
   const form = history?.type === "answers" ? history.compaction : undefined;

@@ -33,8 +33,19 @@ function isSameDigest(a: Uint8Array, b: Uint8Array): boolean {
   return difference === 0;
 }
 
-/** The last is what clients made for Azure send. */
-const keyHeaders = ["x-api-key", "api-key"];
+/** Clients made for Azure send the second, and clients made for Gemini the third. */
+const keyHeaders = ["x-api-key", "api-key", "x-goog-api-key"];
+
+/** The parameter of the query in which some clients made for Gemini send their key. */
+const KEY_PARAM = "key";
+
+/** Removes a key from the query, so that no route and no recording sees it. */
+export function withoutKey(exchange: Exchange): Exchange {
+  if (!exchange.query.includes(KEY_PARAM)) return exchange;
+  const query = new URLSearchParams(exchange.query);
+  query.delete(KEY_PARAM);
+  return { ...exchange, query: query.toString() };
+}
 
 /**
  * Finds the tenant of a request by its key, which any of the headers may carry. No other code
@@ -42,7 +53,7 @@ const keyHeaders = ["x-api-key", "api-key"];
  * name leads to this machine (DNS rebinding).
  */
 export function authorize(
-  { headers, foreign }: Pick<Exchange, "headers" | "foreign">,
+  { headers, foreign, query = "" }: Pick<Exchange, "headers" | "foreign"> & { query?: string },
   { keys, sha256 }: Keyring,
 ): Tenant {
   if (keys.length === 0 && foreign !== undefined) throw foreignName(foreign);
@@ -50,6 +61,7 @@ export function authorize(
   const shown = [
     bearer(headerOf(headers, "authorization")),
     ...keyHeaders.map((name) => headerOf(headers, name)),
+    query.includes(KEY_PARAM) ? (new URLSearchParams(query).get(KEY_PARAM) ?? "") : "",
   ].filter((key) => key !== undefined && key !== "");
   if (shown.length === 0)
     throw new Fault(

@@ -4,7 +4,7 @@ import type { DoorDialect } from "../../dialects/dialect.ts";
 import { faultBodyText } from "../../dialects/errors/fault-body.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { LOCAL_TENANT, type Tenant } from "../../turn/tenant.ts";
-import { authorize, requestIdOf } from "./admission.ts";
+import { authorize, withoutKey, requestIdOf } from "./admission.ts";
 import type { Exchange, Reply } from "./exchange.ts";
 import { doorAt, findRoute } from "./route-table.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
@@ -50,13 +50,14 @@ export function openEntry(live: LiveGateway): Entry {
 
   return {
     refuse,
-    admit(exchange) {
+    admit(asked) {
       const at = live.state;
+      const exchange = withoutKey(asked);
       const requestId = requestIdFor(live, exchange);
       try {
         const found = findRoute(at.routes, exchange.method, exchange.path);
         if (live.isStopping && found.route.always !== true) throw closing();
-        const tenant = found.route.open === true ? LOCAL_TENANT : authorize(exchange, at.keys);
+        const tenant = found.route.open === true ? LOCAL_TENANT : authorize(asked, at.keys);
         return { exchange, requestId, tenant, found };
       } catch (error) {
         refuse(exchange, error, requestId);
@@ -83,8 +84,11 @@ export function openEntry(live: LiveGateway): Entry {
           sendFault(reply, fault, { requestId, door: route.door, date: at.clock.date(), headers });
         const { counts } = at.config.server;
         if (body !== "") memory.take(requestMemory(body, at.random, counts.values));
+        const { query } = exchange;
+        const params = query === "" ? found.params : { ...found.params, "?": query };
         const context = {
-          ...found,
+          route,
+          params,
           state: at,
           exchange,
           requestId,

@@ -35,7 +35,8 @@ export type Reply = {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
   write(data: ReplyData): boolean;
-  end(data?: ReplyData): void;
+  /** `broken`: then breaks the connection off, without the end of the reply. */
+  end(data?: ReplyData, broken?: boolean): void;
   /** Refuses the request, for a host whose refusals are not a status and a body. */
   refuse?(fault: Fault, headers: Readonly<Record<string, string>>): void;
   onDrain(then: () => void): void;

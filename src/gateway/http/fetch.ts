@@ -77,12 +77,14 @@ function fetchReply(request: Request): { reply: Reply; response: Promise<Respons
       if (data.length > 0) sink.enqueue(bytesOf(data));
       return (sink.desiredSize ?? 1) > 0;
     },
-    end(data = "") {
+    end(data = "", broken = false) {
       if (over) return;
+      if (broken && controller === undefined) open();
       over = true;
       if (controller === undefined) return resolve(new Response(bodyOf(data), init));
       if (data.length > 0) controller.enqueue(bytesOf(data));
-      controller.close();
+      if (broken) controller.error(new Error("The answer failed."));
+      else controller.close();
     },
     onDrain: (then) => void (drained = then),
     onLeave: (then) => void (left = then),

@@ -1,5 +1,6 @@
 /** The routes that list models. */
 
+import type { ModelListForm } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { listModels, type ListedModel } from "../run/select.ts";
@@ -7,13 +8,16 @@ import type { RequestContext } from "../state.ts";
 import { sendJson } from "./send-json.ts";
 import { wrongParam } from "./to-fault.ts";
 
-export async function serveModels(context: RequestContext): Promise<void> {
+/** `form`: of a dialect that has its own. */
+export async function serveModels(context: RequestContext, form?: ModelListForm): Promise<void> {
   const { config, upstreams, clock } = context.state;
   const models = await listModels(config, upstreams, clock);
-  sendJson(context, 200, modelPage(models, context.exchange.query));
+  const { query } = context.exchange;
+  const names = models.map(({ id }) => id);
+  sendJson(context, 200, form?.page(names, query) ?? modelPage(models, query));
 }
 
-export async function serveModel(context: RequestContext): Promise<void> {
+export async function serveModel(context: RequestContext, form?: ModelListForm): Promise<void> {
   const { config, upstreams, clock } = context.state;
   const { "*": id = "" } = context.params;
   const models = await listModels(config, upstreams, clock);
@@ -24,7 +28,7 @@ export async function serveModel(context: RequestContext): Promise<void> {
       `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
       { param: "model" },
     );
-  sendJson(context, 200, modelBody(model));
+  sendJson(context, 200, form?.model(id) ?? modelBody(model));
 }
 
 /** A model in the words of both families of clients. */

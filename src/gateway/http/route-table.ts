@@ -97,5 +97,8 @@ const isRouted = ({ routes }: RouteTable, place: string): boolean =>
 /** The door whose clients ask for a path, for refusals in its own form. */
 export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
   const place = placeOf(table, path);
-  return table.routes.find((route) => matchPath(route.path, place) !== undefined)?.door;
+  return table.routes.find(
+    ({ path: own, door }) =>
+      matchPath(own, place) !== undefined || door?.prefixes?.some((one) => path.startsWith(one)),
+  )?.door;
 }

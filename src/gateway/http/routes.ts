@@ -50,7 +50,7 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
 
 const doorRoutes = (entry: DoorEntry): Route[] => {
   const { door } = entry;
-  const { tokenCount, history } = door;
+  const { tokenCount, history, models } = door;
   const routes = door.routes.flatMap((path): Route[] => [
     { method: "POST", path, door, serve: (context) => serveTurn(context, door) },
     listRoute(entry, path),
@@ -66,6 +66,10 @@ const doorRoutes = (entry: DoorEntry): Route[] => {
         );
       }),
     );
+  for (const path of models?.routes ?? []) {
+    add("GET", path, (context) => serveModels(context, models));
+    add("GET", `${path}/*`, (context) => serveModel(context, models));
+  }
   if (history?.type === "completions") return [...routes, ...completionRoutes(door, history)];
   if (history?.type !== "answers") return routes;
   add("POST", history.compaction.route, (context) =>

@@ -108,7 +108,9 @@ export class StreamDoor implements Door {
     const ending = saveBeforeEnd(this.#run);
     if (ending === undefined) return this.#finish(this.#text + rest);
     if (this.#text !== "") this.flush();
-    void ending.then((stored) => this.#finish(stored ? rest : sseComment(NOT_STORED) + rest));
+    const { streams } = this.#run.dialect;
+    const comment = streams === undefined ? sseComment(NOT_STORED) : "";
+    void ending.then((stored) => this.#finish(stored ? rest : comment + rest));
   }
 
   shown(): boolean {
@@ -134,7 +136,10 @@ export class StreamDoor implements Door {
   #sendHead(): void {
     if (this.#isHeadSent) return;
     this.#isHeadSent = true;
-    this.#run.reply.head(200, Object.assign(this.#run.headers(), STREAM_HEADERS));
+    const { dialect, turn, reply } = this.#run;
+    const headers = Object.assign(this.#run.headers(), STREAM_HEADERS);
+    const type = dialect.streams?.contentType(turn);
+    reply.head(200, type === undefined ? headers : { ...headers, "content-type": type });
   }
 
   readonly #gather = (piece: string): void => {
@@ -144,8 +149,9 @@ export class StreamDoor implements Door {
 
   #finish(end: string): void {
     this.#shown = true;
-    this.#run.reply.end(end);
-    this.#owner.over(this.#run.outcome, 200);
+    const { dialect, reply, outcome } = this.#run;
+    reply.end(end, dialect.streams !== undefined && outcome === "failed");
+    this.#owner.over(outcome, 200);
   }
 }
 
@@ -166,7 +172,7 @@ function streamWriter(run: Run): Writer {
   if (run.round?.straight !== true) return writer;
   const { usageWanted } = turn;
   const { endMarker } = dialect;
-  const { closingComment } = context;
+  const closingComment = dialect.streams === undefined ? context.closingComment : undefined;
   const followsAtOnce = run.record !== undefined;
   return new StraightLane(writer, { usageWanted, closingComment, endMarker, followsAtOnce });
 }

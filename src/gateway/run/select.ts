@@ -5,7 +5,6 @@ import { ownOf } from "../../json/json.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName } from "../../turn/turn.ts";
 import type { Config } from "../config.ts";
 import { disclosureFor, type DisclosureSettings } from "../fold/settings.ts";
 import type { GatewayState } from "../state.ts";
@@ -159,8 +158,8 @@ export type Chain = readonly [Link, ...Link[]];
 export type ModelRoute = {
   readonly chain: Chain;
   readonly profiles: readonly Profile[];
-  /** The dialects of the upstreams that may pause an answer. */
-  readonly pausing: readonly DialectName[];
+  /** The profiles of the upstreams that may pause an answer. */
+  readonly pausing: readonly Profile[];
   /** True if an upstream is worse off without the reasoning before the calls of a conversation. */
   readonly wantsThoughts: boolean;
   readonly disclosure: DisclosureSettings;
@@ -193,7 +192,7 @@ export function routeFor(
   const route = {
     chain,
     profiles,
-    pausing: profiles.filter(({ pauses }) => pauses === true).map(({ dialect }) => dialect),
+    pausing: profiles.filter(({ pauses = false }) => pauses !== false),
     wantsThoughts: profiles.some(wantsThoughts),
     disclosure: disclosureFor(config.tools.disclosure, name),
   };

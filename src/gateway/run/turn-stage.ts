@@ -2,7 +2,7 @@ import { chain, type EventStage } from "../../stream/stage.ts";
 import type { Plan } from "../../tools/plan/plan.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { DialectName, Item, Turn } from "../../turn/turn.ts";
+import type { Extra, Item, Turn } from "../../turn/turn.ts";
 import { AnswerFold } from "../../stream/fold.ts";
 
 /**
@@ -45,12 +45,16 @@ const MOST = 5;
 
 /**
  * Continues an answer that the provider has paused by another round, whose request ends with the
- * answer so far. Clients of the upstream's own dialect do so themselves; only tools that the
- * provider runs cause a pause.
+ * answer so far, or has the token of the pause. A pause without a token is caused by tools that the
+ * provider runs, and clients of its own dialect continue after it themselves.
  */
-export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnStage | undefined {
-  if (!pausing.some((dialect) => dialect !== turn.dialect)) return undefined;
-  if (!turn.tools.some(({ type }) => type === "builtin")) return undefined;
+export function pausedStage(turn: Turn, pausing: readonly Profile[]): TurnStage | undefined {
+  const givesToken = ({ pauses }: Profile): boolean => pauses === "continuation";
+  const hasOwnTools = turn.tools.some(({ type }) => type === "builtin");
+  const concerns = (one: Profile): boolean =>
+    givesToken(one) || (hasOwnTools && one.dialect !== turn.dialect);
+  if (!pausing.some(concerns)) return undefined;
+  let continuation: Extra | undefined;
   let said: readonly Item[] = [];
   let round = new AnswerFold<ClientName>();
   let rounds = 0;
@@ -59,13 +63,20 @@ export function pausedStage(turn: Turn, pausing: readonly DialectName[]): TurnSt
       round.each(event);
       emit(event);
     },
-    ask: (_, own) => (said.length === 0 ? own : { ...own, ...behind(own, said) }),
+    ask(_, own) {
+      if (continuation !== undefined) return { ...own, continuation };
+      return said.length === 0 ? own : { ...own, ...behind(own, said) };
+    },
     continues() {
       const [choice] = round.answer().choices;
       round = new AnswerFold<ClientName>();
       if (choice?.stop !== "pause" || rounds === MOST) return false;
       rounds++;
       said = [...said, ...choice.items];
+      const by = choice.ending?.dialect;
+      continuation = pausing.some((one) => givesToken(one) && one.dialect === by)
+        ? choice.ending
+        : undefined;
       return true;
     },
   };

@@ -102,9 +102,10 @@ class NodeReply implements Reply {
     return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
 
-  end(data: ReplyData = ""): void {
+  end(data: ReplyData = "", broken = false): void {
     const response = this.#response;
     if (this.isOver()) return;
+    if (broken) return this.#breakOff(data);
     if (!response.headersSent) {
       const headers = isBodiless(this.#status)
         ? this.#headers
@@ -116,6 +117,16 @@ class NodeReply implements Reply {
     const { open } = this.#connection;
     while (open[0]?.isOver() === true) open.shift();
     this.#hold(typeof data === "string" ? data : "");
+  }
+
+  /** Sends the last data before it closes the connection. */
+  #breakOff(data: ReplyData): void {
+    this.write(data);
+    this.#ended = true;
+    const response = this.#response;
+    const text = this.#held;
+    this.#held = "";
+    response.write(text, () => response.destroy());
   }
 
   onDrain(then: () => void): void {

@@ -124,10 +124,10 @@ export class RecordedTurn implements TurnRecording {
         this.#wrote(data);
         return reply.write(data);
       },
-      end: (data) => {
+      end: (data, broken) => {
         this.#wrote(data);
         this.#closed();
-        reply.end(data);
+        reply.end(data, broken);
       },
       ...(reply.refuse !== undefined && {
         refuse: (fault: Fault, headers: Headers) => {

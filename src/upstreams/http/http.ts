@@ -136,7 +136,7 @@ export function httpUpstream(given: HttpOptions): Upstream {
         ...connection,
         headers: own === undefined ? headers : withOwn(headers, own),
       };
-      return { decisions, open, count: tokenCounter(form, body, counting) };
+      return { decisions, open, count: tokenCounter(form, { model, written: body }, counting) };
     },
     models: () => fetchModels(connection),
     // The service refuses every request without a signature, so that a trial would show nothing.

@@ -6,6 +6,7 @@ import { parseExactly } from "../../json/exact.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Clock } from "../../turn/clock.ts";
 import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
 import { headerValue, type Headers } from "../retry.ts";
 import type { CountOptions, Prepared, RouteReply, RouteTrial } from "../upstream.ts";
 import type { ConnectionShares } from "./connection-shares.ts";
@@ -122,7 +123,9 @@ export function readModels(text: string): readonly string[] {
   const { data, models } = fieldsOf(list) ?? {};
   const names = (listOf(list) ?? listOf(data) ?? listOf(models) ?? []).flatMap((entry) => {
     const { id, slug, name } = fieldsOf(entry) ?? {};
-    return [entry, id, slug, name].find((one) => typeof one === "string") ?? [];
+    const found = [entry, id, slug, name].find((one) => typeof one === "string");
+    // Gemini's API names a model by its resource.
+    return found?.replace(/^models\//, "") ?? [];
   });
   return [...new Set(names.filter((name) => name !== ""))];
 }
@@ -131,18 +134,18 @@ export function readModels(text: string): readonly string[] {
 export const tokenCounter =
   (
     form: UpstreamTokenCount,
-    written: Uint8Array,
+    { model, written }: { readonly model: string; readonly written: Uint8Array },
     connection: UpstreamConnection,
   ): NonNullable<Prepared["count"]> =>
   async ({ tenant, onLeave }: CountOptions) => {
     const { transport, shares, failing, timeouts, headers, pathTo } = connection;
     const decoder = transport.newDecoder();
-    const text = decoder.write(written) + decoder.end();
+    const picked = pickFields(decoder.write(written) + decoder.end(), form.fields);
     const request: HttpRequest = {
       method: "POST",
-      path: pathTo(form.path),
+      path: pathTo(form.path.replace("{model}", () => encodeURIComponent(model))),
       headers: [...headers, "accept", "application/json"],
-      body: transport.encode(pickFields(text, form.fields)),
+      body: transport.encode(JSON.stringify(form.wrap?.(picked, model) ?? picked)),
     };
     const { promise, resolve, reject } = Promise.withResolvers<WholeResponse>();
     let receiving: Receiving | undefined;
@@ -159,7 +162,8 @@ export const tokenCounter =
       receiving?.abort(left());
       reject(left());
     });
-    const count = numberOf(fieldsOf(jsonOf(bodyOf(connection, await promise)))?.input_tokens);
+    const answer = fieldsOf(jsonOf(bodyOf(connection, await promise)));
+    const count = numberOf(answer?.[form.field ?? "input_tokens"]);
     if (count !== undefined) return count;
     throw badAnswer(failing, "returned no token count.").fault;
   };
@@ -168,10 +172,10 @@ const left = (): Fault =>
   new Fault("client.left", "The client left before its tokens were counted.");
 
 /** A request body with only these fields. */
-function pickFields(text: string, fields: readonly string[]): string {
+function pickFields(text: string, fields: readonly string[]): Fields {
   const body = fieldsOf(parseExactly(text)) ?? {};
   const picked = fields.filter((key) => body[key] !== undefined).map((key) => [key, body[key]]);
-  return JSON.stringify(Object.fromEntries(picked));
+  return Object.fromEntries(picked);
 }
 
 /**
