@@ -83,8 +83,12 @@ function fetchReply(request: Request): { reply: Reply; response: Promise<Respons
       over = true;
       if (controller === undefined) return resolve(new Response(bodyOf(data), init));
       if (data.length > 0) controller.enqueue(bytesOf(data));
-      if (broken) controller.error(new Error("The answer failed."));
-      else controller.close();
+      if (!broken) return controller.close();
+      const body = controller;
+      const breakOff = (): void => body.error(new Error("The answer failed."));
+      // An error drops what the client has not read yet.
+      if ((body.desiredSize ?? 1) > 0) breakOff();
+      else drained = breakOff;
     },
     onDrain: (then) => void (drained = then),
     onLeave: (then) => void (left = then),
