@@ -58,7 +58,13 @@ it("takes dialects of others, and another in place of a built-in one", () => {
   const own = { ...chat, name: "own", upstream: undefined };
   const other = { ...responses, title: "Other" };
   const registry = dialectRegistry([own, other]);
-  expect(registry.all.map(({ name }) => name)).toEqual(["chat", "responses", "messages", "own"]);
+  expect(registry.all.map(({ name }) => name)).toEqual([
+    "chat",
+    "responses",
+    "messages",
+    "gemini",
+    "own",
+  ]);
   expect(registry.get("responses")).toBe(other);
   expect(registry.doors).toContain(own);
   expect(registry.upstreams).not.toContain(own);

@@ -42,7 +42,10 @@ it("nothing that users install runs a script, and few other packages do", () => 
   expect(running.every(([, { dev }]) => dev === true)).toBe(true);
   expect(running.map(([path]) => path.replace("node_modules/", "")).toSorted()).toEqual([
     "@anthropic-ai/claude-code",
+    "@github/keytar",
     "node",
+    "node-pty",
+    "protobufjs",
   ]);
 });
 
