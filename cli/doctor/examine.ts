@@ -296,7 +296,8 @@ const certificates = ["NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED"];
 export function digestVariables(env: Environment, asked: Iterable<string>): VariableDigests {
   const salt = randomBytes(16).toString("hex");
   const keys = Object.values(providers).flatMap((provider): readonly string[] => provider.env);
-  const others = [...proxies.flatMap((name) => [name, name.toLowerCase()]), ...certificates];
+  const both = proxies.flatMap((name) => [name, name.toLowerCase()]);
+  const others = [...both, ...certificates, "GOOGLE_APPLICATION_CREDENTIALS"];
   const names = [...new Set([...asked, ...keys, ...others])];
   return {
     salt,

@@ -135,9 +135,13 @@ async function examineOtherRoutes(
 async function examineKey(upstream: Trying, reply: RouteReply): Promise<Words> {
   const { status, code } = reply;
   const hasKey = upstream.hasKey === true;
+  const remedy =
+    upstream.profile.credentials === undefined
+      ? "Replace its `api_key`."
+      : "Check the account of its credentials and the roles it has, or replace its `api_key`.";
   if (isAuth(status))
     return hasKey
-      ? ["wrong", `refuses the key (${said(reply)})`, "Replace its `api_key`."]
+      ? ["wrong", `refuses the key (${said(reply)})`, remedy]
       : ["wrong", `needs a key, but none is configured (${said(reply)})`, "Set `api_key`."];
   if (status === 402 || code === "insufficient_quota")
     return [

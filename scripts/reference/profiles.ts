@@ -228,6 +228,8 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "route.stream": "The path of streams; without it, the upstream is asked for whole answers.",
   "route.without": "Fields that requests leave out.",
   bearer: "Whether the key is sent as a bearer token in any dialect.",
+  credentials:
+    "`google`: without a key, requests carry a token from Google's application default credentials.",
   pauses:
     "Whether the upstream pauses answers while it runs tools; they are continued up to five times.",
   formats: "`text`, `json` (any JSON), `schema` (a schema), `strict` (a schema, always strictly).",

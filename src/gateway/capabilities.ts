@@ -111,6 +111,7 @@ const overridable = {
     without: z.array(z.string()),
   }),
   bearer: z.boolean(),
+  credentials: z.enum(["google"]),
   pauses: z.union([z.boolean(), z.literal("continuation")]),
   formats: z.array(z.enum(["text", "json", "schema", "strict"])),
   strictSchema: z.strictObject({ keywords: z.array(z.string()), formats: z.array(z.string()) }),

@@ -107,7 +107,9 @@ const httpUpstream = ({ upstreams }: DialectRegistry) =>
     base_url: baseUrlFor(upstreams).describe(
       "Address without the route, such as `https://api.example.com/v1`.",
     ),
-    api_key: apiKey.describe("The upstream's key."),
+    api_key: apiKey.describe(
+      "The upstream's key. Without one, a profile with [`credentials`](profiles.md#fields) uses those.",
+    ),
     headers: headers.default({}).describe("Further headers of every request."),
     timeouts: timeouts.prefault({}),
     retries: count

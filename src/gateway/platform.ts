@@ -103,6 +103,9 @@ function extended(
   );
 }
 
+/** Finds credentials on the host; the result adds them to a request. */
+export type OpenCredentials = (platform: Pick<Platform, "clock" | "environment">) => SignRequest;
+
 /** Services that differ between Node, Bun, Deno and workers. */
 export type Runtime = {
   /** 32 bytes. Synchronous, because a key is checked before the body of its request is read. */
@@ -115,6 +118,8 @@ export type Runtime = {
   readonly connect: Connect;
   /** Runs Codex; undefined if the runtime starts no processes. */
   readonly codex?: ((options: CodexOptions) => Upstream) | undefined;
+  /** Opens the credentials that a profile may name, where the runtime has files. */
+  readonly credentials?: Readonly<Record<NonNullable<Profile["credentials"]>, OpenCredentials>>;
   /** Opens a store in a database; undefined if the runtime has neither files nor sockets. */
   readonly openStore?: ((config: DatabaseConfig, options: LogOptions) => Log) | undefined;
 };

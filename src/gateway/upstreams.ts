@@ -1,7 +1,8 @@
 import { demoUpstream } from "../upstreams/demo/demo.ts";
-import { httpUpstream } from "../upstreams/http/http.ts";
+import { httpUpstream, type SignRequest } from "../upstreams/http/http.ts";
 import { profileFor } from "../profiles/profiles.ts";
 import { proxyFor } from "../upstreams/http/proxy.ts";
+import { secretsOf } from "../upstreams/http/secrets.ts";
 import { scriptedUpstream } from "../upstreams/scripted/scripted.ts";
 import type { UpstreamEntry } from "../dialects/registry.ts";
 import { Fault } from "../turn/fault.ts";
@@ -136,9 +137,10 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
       `\`upstreams.${name}.dialect\`: \`${config.dialect}\` is not supported; use ${names.join(", ")} or \`scripted\`.`,
     );
   }
+  const profile = profileOf(name, config, platform.profiles, dialect);
   return httpUpstream({
     name,
-    profile: profileOf(name, config, platform.profiles, dialect),
+    profile,
     dialect,
     baseUrl: config.base_url,
     apiKey: config.api_key,
@@ -151,8 +153,19 @@ function openHttp(name: string, config: HttpUpstreamConfig, platform: OpenPlatfo
     clock: platform.clock,
     random: platform.random,
     connect: platform.runtime.connect,
-    sign: platform.sign?.[name],
+    sign: platform.sign?.[name] ?? hostCredentials(config, profile, platform),
   });
+}
+
+/** The host's credentials for an upstream without a key, if its profile names some. */
+function hostCredentials(
+  { api_key: apiKey, headers, base_url }: HttpUpstreamConfig,
+  { credentials }: Profile,
+  platform: OpenPlatform,
+): SignRequest | undefined {
+  const hasKey = apiKey !== undefined || secretsOf({ headers }, new URL(base_url)).length > 0;
+  if (credentials === undefined || hasKey) return undefined;
+  return platform.runtime.credentials?.[credentials](platform);
 }
 
 const noProcesses = (name: string): Fault =>

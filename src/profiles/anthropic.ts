@@ -150,7 +150,7 @@ export const anthropicBedrock = extendProfile(anthropic, {
 
 /**
  * Claude on Vertex AI, `https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/anthropic`,
- * with an access token as key. After Google's page on the models of partners and
+ * with an access token as key, or Google's credentials of the host. After Google's page on the models of partners and
  * the `@anthropic-ai/vertex-sdk` package. Not tried against it.
  *
  * It takes no system messages among the others, and of the server's tools the
@@ -166,6 +166,7 @@ export const anthropicVertex = extendProfile(anthropic, {
     without: ["model"],
   },
   bearer: true,
+  credentials: "google",
   fields: { anthropic_version: "vertex-2023-10-16" },
   tools: {
     kinds: kindRules("ignore", "web_fetch code_execution code_interpreter mcp_toolset advisor"),

@@ -188,6 +188,8 @@ export type Profile = {
   readonly route?: RouteRule | undefined;
   /** True if the key is sent as a bearer token in every dialect. */
   readonly bearer?: boolean | undefined;
+  /** The host's credentials that requests carry if no key is configured. */
+  readonly credentials?: "google" | undefined;
   /** Fields of every request; fields of the client win, and null removes one. */
   readonly fields?: Fields | undefined;
   /** `strict`: schemas are always enforced strictly, so not every schema is taken. */

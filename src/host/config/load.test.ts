@@ -405,3 +405,33 @@ describe("listening beyond this machine", () => {
     },
   );
 });
+
+describe("the sources of keys", () => {
+  const vertex = "dialect: messages, profile: anthropic-vertex, base_url: https://x.example/v1";
+  const chat = "dialect: chat, base_url: https://x.example/v1";
+
+  it("include the credentials that a profile names", () => {
+    const file = join(directory, "key.json");
+    write(
+      "patchbay.yaml",
+      [
+        "upstreams:",
+        `  vertex: { ${vertex} }`,
+        `  keyed: { ${vertex}, api_key: mine }`,
+        `  signed: { ${vertex}, headers: { authorization: mine } }`,
+        `  open: { ${chat}, capabilities: { credentials: google } }`,
+        `  plain: { ${chat} }`,
+      ].join("\n"),
+    );
+    const loaded = load({ GOOGLE_APPLICATION_CREDENTIALS: file });
+    expect(loaded.ok && loaded.keys).toEqual({ vertex: file, keyed: "the file", open: file });
+  });
+
+  it("say which credentials are missing", () => {
+    write("patchbay.yaml", `upstreams: { vertex: { ${vertex} } }`);
+    const loaded = load({ CLOUDSDK_CONFIG: directory });
+    expect(loaded.ok && loaded.keys["vertex"]).toBe(
+      `Google's metadata server (GOOGLE_APPLICATION_CREDENTIALS is not set, and ${directory}/application_default_credentials.json does not exist)`,
+    );
+  });
+});

@@ -2,6 +2,7 @@
 
 import { dirname, resolve } from "node:path";
 import { builtinDialects } from "../../dialects/registry.ts";
+import { filledText } from "../../dialects/shared/loose.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import type { Problem } from "../../diagnostics/problem.ts";
 import { checkConfig, configSchema, type Config } from "../../gateway/config.ts";
@@ -10,6 +11,8 @@ import { profileFor, profiles } from "../../profiles/profiles.ts";
 import { append } from "../../turn/append.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { proxyProblem } from "../../upstreams/http/proxy.ts";
+import { isCredential } from "../../upstreams/http/secrets.ts";
+import { googleCredentialsPlace } from "../platform/google-credentials.ts";
 import { Problems, refusal } from "../platform/print.ts";
 import { bindProblem } from "../server/address.ts";
 import { findingLine, readConfigFile, type ConfigFile, type Finding } from "./config-file.ts";
@@ -178,7 +181,7 @@ function assemble(
     ...found,
     ok: true,
     files: [...(file === undefined ? [] : [file]), ...scripts.files, ...secrets],
-    keys: zero?.keys ?? keySources(parsed, source),
+    keys: zero?.keys ?? keySources(parsed, source, env),
     notes: [...notes, ...(kept?.notes ?? [])],
     doubts,
     config: kept === undefined ? settled : { ...settled, store: kept.store },
@@ -194,14 +197,27 @@ const byPlace =
     return elsewhere || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
   };
 
-const keySources = (parsed: unknown, source: ConfigFile | undefined): KeySources =>
+const keySources = (
+  parsed: unknown,
+  source: ConfigFile | undefined,
+  env: Environment,
+): KeySources =>
   Object.fromEntries(
-    upstreamsIn(parsed).flatMap(([name, { api_key: key }]) =>
-      typeof key === "string" && key !== ""
-        ? [[name, source?.sourceOf(["upstreams", name, "api_key"]) ?? "the file"]]
-        : [],
-    ),
+    upstreamsIn(parsed).flatMap(([name, upstream]) => {
+      const { api_key: key } = upstream;
+      if (typeof key === "string" && key !== "")
+        return [[name, source?.sourceOf(["upstreams", name, "api_key"]) ?? "the file"]];
+      return namesCredentials(upstream) ? [[name, googleCredentialsPlace(env)]] : [];
+    }),
   );
+
+/** True if the profile of an upstream names credentials of the host. */
+function namesCredentials({ profile, dialect, capabilities, headers }: Fields): boolean {
+  if (isFields(headers) && Object.keys(headers).some(isCredential)) return false;
+  if (isFields(capabilities) && capabilities.credentials !== undefined) return true;
+  const [name, own] = [filledText(profile), filledText(dialect)];
+  return own !== undefined && profileFor(name, own)?.credentials !== undefined;
+}
 
 /** Resolves a path in a variable from where the process was started, not from where the file is. */
 const fromWorkingFolder =

@@ -22,6 +22,7 @@ import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";
 import { environment } from "../config/env.ts";
 import { systemClock } from "./clock.ts";
+import { googleCredentials } from "./google-credentials.ts";
 import { newId } from "./ids.ts";
 import { printError } from "./print.ts";
 
@@ -71,5 +72,6 @@ export const nodeRuntime: Runtime = {
   heapBytes: getHeapStatistics().heap_size_limit,
   connect: undiciTransport,
   codex: (options) => codexUpstream({ ...options, home: resolve(options.home) }),
+  credentials: { google: googleCredentials },
   openStore: openDatabaseStore,
 };

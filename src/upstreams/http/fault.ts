@@ -201,7 +201,7 @@ const unreachable = unreachableFor(true);
 
 /** The failure of a connection that broke; `started`: after the answer had begun. */
 export function broken(failing: Failing, error: Error, started: boolean): Failure {
-  if (error instanceof Fault) return { fault: error, again: false };
+  if (error instanceof Fault) return { fault: error, again: error.detail.retry === true };
   const { name } = failing;
   const cause = causeOf(error);
   if (cause === undefined) {

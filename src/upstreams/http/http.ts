@@ -9,7 +9,7 @@ import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import { Retries } from "../retry.ts";
-import { tapped } from "../tap.ts";
+import { tapped, type TryTap } from "../tap.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
 import { HttpAnswer, type AnswerOwner } from "./answer.ts";
@@ -21,8 +21,9 @@ import {
   type Connect,
   type HttpRequest,
   pairsOf,
-  type ResponseHandler,
+  type ResponseController,
   type Timeouts,
+  type Transport,
 } from "./transport.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -58,6 +59,8 @@ export type UnsignedRequest = {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
+  /** The service has refused the last signature (401). */
+  readonly isRefused: boolean;
 };
 
 /**
@@ -73,7 +76,11 @@ const CONNECTIONS = 256;
 const RETRIES = 2;
 
 /** An upstream's connection and its options. */
-type HttpConnection = UpstreamConnection & { readonly options: HttpOptions; readonly base: URL };
+type HttpConnection = UpstreamConnection & {
+  readonly options: HttpOptions;
+  /** The transport without signatures. */
+  readonly unsigned: Transport;
+};
 
 /** Path and headers of the requests for one model. */
 type Route = {
@@ -89,7 +96,7 @@ const MOST_ROUTES = 1024;
 /** A model over HTTP, in any dialect. */
 export function httpUpstream(given: HttpOptions): Upstream {
   const connection = connectionFor(given);
-  const { options, transport, failing, headers, pathTo } = connection;
+  const { options, transport, unsigned, failing, headers, pathTo } = connection;
   const { name, dialect, profile, newId, sign } = options;
   const { upstream: wire, traits } = dialect;
   const routes = new Map<string, Route>();
@@ -139,15 +146,14 @@ export function httpUpstream(given: HttpOptions): Upstream {
       return { decisions, open, count: tokenCounter(form, { model, written: body }, counting) };
     },
     models: () => fetchModels(connection),
-    // The service refuses every request without a signature, so that a trial would show nothing.
-    ...(sign === undefined && {
-      hasKey: failing.secrets.length > 0 || options.apiKey !== undefined,
-      tryRoute: (trial) => {
-        const line = { model: trial.model ?? "", stream: false };
-        const own = (): string => configuredRoute(profile, line) ?? wire.path(line);
-        return tryRoute(connection, pathTo(trial.route ?? own()), trial);
-      },
-    }),
+    hasKey: sign !== undefined || failing.secrets.length > 0 || options.apiKey !== undefined,
+    async tryRoute(trial) {
+      // A name that can be part of a path.
+      const line = { model: trial.model ?? profile.defaultModel ?? "none", stream: false };
+      const path = pathTo(trial.route ?? configuredRoute(profile, line) ?? wire.path(line));
+      const bare = { ...connection, transport: unsigned };
+      return tryRoute(trial.isSignedIn ? connection : bare, path, trial);
+    },
     close: () => (closing ??= transport.close()),
   };
 }
@@ -162,14 +168,16 @@ function connectionFor(given: HttpOptions): HttpConnection {
   const prefix = pathname.replace(/\/+$/, "");
   // Without the user and password of the proxy.
   const shownOrigin = proxy === undefined ? origin : `${origin} (by the proxy ${proxy.host})`;
+  const unsigned = options.connect({ origin, timeouts, connections, proxy, clock });
+  const failing = { name, origin: shownOrigin, secrets: secretsOf(options, base) };
   return {
     options,
-    base,
     clock,
     timeouts,
-    transport: options.connect({ origin, timeouts, connections, proxy, clock }),
+    unsigned,
+    transport: signedTransport(unsigned, { sign: options.sign, base, failing }),
     shares: new ConnectionShares({ connections, waitMs: timeouts.queue, clock }),
-    failing: { name, origin: shownOrigin, secrets: secretsOf(options, base) },
+    failing,
     headers: headersFor(options),
     pathTo: (route) => prefix + route + search,
   };
@@ -213,29 +221,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
     const answer = this.#answer;
     if (answer === undefined) return;
     const handler = tap === undefined ? answer : tapped(answer, tap.request(options.name, request));
-    if (options.sign === undefined) transport.send(request, handler);
-    else void this.#sendSigned(options.sign, request, handler);
-  }
-
-  async #sendSigned(
-    sign: SignRequest,
-    request: HttpRequest,
-    handler: ResponseHandler,
-  ): Promise<void> {
-    const { transport, shares, base } = this.connection;
-    const { method, headers, body } = request;
-    const url = new URL(request.path, base).href;
-    let more: readonly string[];
-    try {
-      // Not at once: a source emits nothing before it has returned.
-      const unsigned = { method, url, headers: Object.fromEntries(pairsOf(headers)), body };
-      const signed = await Promise.resolve(unsigned).then(sign);
-      more = Object.entries(signed).flatMap(([name, value]) => [name.toLowerCase(), value]);
-    } catch (cause) {
-      shares.leave(this.opening.tenant);
-      return this.failed({ fault: notSigned(cause), again: false });
-    }
-    transport.send({ ...request, headers: [...headers, ...more] }, handler);
+    transport.send(request, handler);
   }
 
   late(): void {
@@ -249,13 +235,62 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   }
 }
 
+type Signing = {
+  readonly sign: SignRequest | undefined;
+  readonly base: URL;
+  readonly failing: { secrets: readonly string[] };
+};
+
+/** A transport that adds a signature to each request. Credentials in it become secrets of the upstream. */
+function signedTransport(transport: Transport, { sign, base, failing }: Signing): Transport {
+  if (sign === undefined) return transport;
+  const configured = failing.secrets;
+  let isRefused = false;
+  const watch: TryTap = { head: (status) => (isRefused = status === 401), bytes() {}, end() {} };
+  const signed = async (request: HttpRequest): Promise<HttpRequest> => {
+    const { method, path, headers, body } = request;
+    const url = new URL(path, base).href;
+    const fields = Object.fromEntries(pairsOf(headers));
+    const made = await sign({ method, url, headers: fields, body, isRefused });
+    const found = secretsOf({ headers: made }, new URL(base.origin));
+    // Answers to earlier requests may still quote their signatures.
+    if (found.some((secret) => !failing.secrets.includes(secret)))
+      failing.secrets = [...new Set([...configured, ...found, ...failing.secrets])].slice(
+        0,
+        configured.length + MOST_SIGNATURES,
+      );
+    const own = Object.entries(made).map(([name, value]) => [name.toLowerCase(), value]);
+    return { ...request, headers: [...withOwn(headers, Object.fromEntries(own))] };
+  };
+  return {
+    ...transport,
+    send(request, handler) {
+      // Not at once: a source emits nothing before it has returned.
+      void Promise.resolve(request)
+        .then(signed)
+        .then(
+          (whole) => transport.send(whole, tapped(handler, watch)),
+          (cause: unknown) => handler.onResponseError(notSent, notSigned(cause)),
+        );
+    },
+  };
+}
+
+/** The last secrets of signatures that are kept. */
+const MOST_SIGNATURES = 8;
+
+/** The controller of a request that was never sent. */
+const notSent: ResponseController = { pause() {}, resume() {}, abort() {} };
+
 const notSigned = (cause: unknown): Fault =>
-  new Fault(
-    "upstream.auth",
-    "The request could not be signed. Check the `sign` function of this upstream.",
-    {},
-    cause,
-  );
+  cause instanceof Fault
+    ? cause
+    : new Fault(
+        "upstream.auth",
+        "The request could not be signed. Check the `sign` function of this upstream.",
+        {},
+        cause,
+      );
 
 /** Headers of one request replace the headers of all requests. */
 const withOwn = (

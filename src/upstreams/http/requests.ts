@@ -61,8 +61,8 @@ type Receiving = {
 };
 
 /** Sends a request and reads its response to the end. */
-function receive(
-  { transport, failing, clock }: UpstreamConnection,
+export function receive(
+  { transport, failing, clock }: Pick<UpstreamConnection, "transport" | "failing" | "clock">,
   request: HttpRequest,
   mostMs: number,
 ): Receiving {
