@@ -53,6 +53,7 @@ function sseBodies(text: string): string[] {
   return text
     .slice(0, -4)
     .split("\r\n\r\n")
+    .filter((frame) => frame.trim() !== "")
     .map((frame) => {
       const [, json = ""] = /^(?:\r\n)*data: ([^\r\n]+)$/.exec(frame) ?? [];
       expect(json, `a frame is one line of data: ${frame}`).toMatch(/^\{.*\}$/s);

@@ -37,12 +37,13 @@ type Reporter = {
   readonly explain: (reason: string, choice: number) => void;
 };
 
-/** JSON text on one line for all readers: some break lines at characters that JSON leaves as they are. */
+/** Characters at which some readers break lines, and that JSON leaves as they are. */
+export const breaksLines = /[\u0085\u2028\u2029]/;
+const lineBreaks = new RegExp(breaksLines, "g");
+
+/** JSON text on one line for all readers. */
 export const onOneLine = (json: string): string =>
-  json.replace(
-    /[\u0085\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  json.replace(lineBreaks, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 export const lineOf = (value: unknown): string => onOneLine(JSON.stringify(value));
 
@@ -66,6 +67,9 @@ export class Candidate {
   #paragraph: string | undefined;
   /** True from the first call on: clients keep the order of the parts that they are sent. */
   isHolding: boolean;
+  /** The end of a chunk after its only text, for the writer. */
+  textTail: string | undefined;
+  thoughtTail: string | undefined;
   /** The verdict on a prompt that was blocked: a field of the whole answer. */
   promptFeedback: unknown;
   /** The members of a chunk's candidate for the end of this choice; undefined until it has come. */
@@ -263,7 +267,7 @@ function writeEntry(entry: Entry): string {
   return `{"functionCall":${named},"args":${argsOf(input)}}${more}}`;
 }
 
-export const textPart = (text: string, isThought: boolean, signature?: string): string =>
+const textPart = (text: string, isThought: boolean, signature?: string): string =>
   lineOf({ text, ...(isThought && { thought: true }), thoughtSignature: signature });
 
 /** The content of a candidate with these parts, without the brace that closes the candidate. */

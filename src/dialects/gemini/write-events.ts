@@ -10,7 +10,7 @@ import type { WriteContext } from "../dialect.ts";
 import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { lossReporter } from "../shared/losses.ts";
 import { writeUsage } from "./write-fields.ts";
-import { Candidate, contentOf, lineOf, membersOf, onOneLine } from "./candidate.ts";
+import { breaksLines, Candidate, contentOf, lineOf, membersOf, onOneLine } from "./candidate.ts";
 import { errorBody } from "./error-body.ts";
 
 /** The forms of a stream: SSE, or one JSON list that is sent piece by piece. */
@@ -84,7 +84,7 @@ class GeminiWriter implements EventWriter<ClientName> {
     switch (event.type) {
       case "refusal-delta":
         choice.refuse(event.text);
-        return choice.isHolding ? undefined : this.#pieces(choice, event, END_OF_TEXT, emit);
+        return choice.isHolding ? undefined : this.#pieces(choice, event, false, emit);
       case "text-start":
       case "text-break":
         return choice.grounding.beginPart();
@@ -142,7 +142,7 @@ class GeminiWriter implements EventWriter<ClientName> {
     const { text, logprobs } = event;
     choice.say(text);
     if (logprobs === undefined)
-      return choice.isHolding ? undefined : this.#pieces(choice, event, END_OF_TEXT, emit);
+      return choice.isHolding ? undefined : this.#pieces(choice, event, false, emit);
     const more = choice.weigh(logprobs);
     if (!choice.isHolding) this.#part(choice, lineOf({ text }), emit, more);
   }
@@ -153,17 +153,28 @@ class GeminiWriter implements EventWriter<ClientName> {
     const isNext = choice.isNextParagraph(event.of, event.part);
     const pieces = isNext ? asNextParagraph(event) : event;
     if (choice.isHolding) choice.think(pieces.text);
-    else this.#pieces(choice, pieces, END_OF_THOUGHT, emit);
+    else this.#pieces(choice, pieces, true, emit);
   }
 
   /** Writes a chunk for each piece of a text. */
-  #pieces({ index }: Candidate, pieces: Pieces, middle: string, emit: Emit<string>): void {
+  #pieces(choice: Candidate, pieces: Pieces, isThought: boolean, emit: Emit<string>): void {
     if (emit === discard) return;
-    const tail = `${middle}${index}}]${this.#members()}}${this.#form.after}`;
+    const { first, next } = this.#form;
+    const tail = isThought
+      ? (choice.thoughtTail ??= this.#tailOf(choice, END_OF_THOUGHT))
+      : (choice.textTail ??= this.#tailOf(choice, END_OF_TEXT));
+    const isClean = !breaksLines.test(pieces.text);
     let frames = "";
-    for (const literal of literalsOf(pieces))
-      frames += `${this.#begin()}${TEXT}${onOneLine(literal)}${tail}`;
+    for (const literal of literalsOf(pieces)) {
+      frames += this.#hasBegun ? next : first;
+      this.#hasBegun = true;
+      frames += TEXT + (isClean ? literal : onOneLine(literal)) + tail;
+    }
     emit(frames);
+  }
+
+  #tailOf({ index }: Candidate, end: string): string {
+    return `${end}${index}}]${this.#members()}}${this.#form.after}`;
   }
 
   #part(choice: Candidate, part: string | undefined, emit: Emit<string>, more = ""): void {
@@ -173,15 +184,10 @@ class GeminiWriter implements EventWriter<ClientName> {
   }
 
   #write(json: string, emit: Emit<string>): void {
-    if (emit !== discard) emit(`${this.#begin()}${json}${this.#form.after}`);
-  }
-
-  /** The text before a chunk. */
-  #begin(): string {
-    const { first, next } = this.#form;
-    const text = this.#hasBegun ? next : first;
+    if (emit === discard) return;
+    const { first, next, after } = this.#form;
+    emit(`${this.#hasBegun ? next : first}${json}${after}`);
     this.#hasBegun = true;
-    return text;
   }
 
   #members(): string {
