@@ -24,7 +24,7 @@ import { loadConfig, type ConfigOrigin } from "../../src/configuration.ts";
 import { firstModel, readinessOf, type RemoteGateway } from "../remote.ts";
 import { look } from "../smoke/look.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
-import { check } from "./check.ts";
+import { check, wordsOfFault } from "./check.ts";
 import { environmentChecks, type Examined, examine } from "./examine.ts";
 import { planProbe, runProbe } from "./probe.ts";
 
@@ -81,10 +81,15 @@ export function runningExaminer(
 /** Makes the checks with this shell's environment, on a gateway that lives as long as the command. */
 export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
   const loaded = loadConfig(origin);
-  const gateway = loaded.ok ? openQuietly(loaded.config) : undefined;
+  const opened = loaded.ok ? openOrFault(loaded.config) : undefined;
+  const fault = opened instanceof Fault ? opened : undefined;
+  const gateway = opened instanceof Fault ? undefined : opened;
   const examined = (): Examined => {
     if (gateway !== undefined) return gateway.examined();
-    throw new Fault("config.invalid", "The configuration has problems, so no model can be called.");
+    throw (
+      fault ??
+      new Fault("config.invalid", "The configuration has problems, so no model can be called.")
+    );
   };
   const absent = check(
     "gateway.running",
@@ -98,7 +103,10 @@ export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
     async examine() {
       const options = { origin, examined: gateway?.examined(), isRunning: false };
       const found = await examine({ ...options, clock: systemClock });
-      return { ...found, checks: [...(isChosen ? [] : [absent]), ...found.checks] };
+      const checks = isChosen ? [] : [absent];
+      if (fault !== undefined)
+        checks.push(check("gateway.opened", "gateway", "wrong", ...wordsOfFault(fault)));
+      return { ...found, checks: [...checks, ...found.checks] };
     },
     plan: async (model) => planProbe(examined(), model, systemClock),
     probe: (model) => runProbe(examined(), model, { clock: systemClock, newId }),
@@ -108,12 +116,12 @@ export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
   };
 }
 
-/** Undefined if the configuration has a problem, which is reported with the others. */
-function openQuietly(config: Parameters<typeof openGateway>[0]) {
+/** A gateway, or the reason why none can be opened. */
+function openOrFault(config: Parameters<typeof openGateway>[0]) {
   try {
     return openGateway(config, nodePlatform());
   } catch (error) {
-    if (error instanceof Fault) return undefined;
+    if (error instanceof Fault) return error;
     throw error;
   }
 }

@@ -19,7 +19,7 @@ export type AskedToken = {
   readonly form: Readonly<Record<string, string>>;
 };
 
-/** An answer of status 200, or one with another status; undefined: there is none. */
+/** An answer of status 200, or one with another status; undefined: the server never answers. */
 export type GiveToken = (
   asked: AskedToken,
   at: number,

@@ -132,6 +132,23 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     expect(again.probe).toMatchObject({ capabilities: {}, written: null });
   });
 
+  it("reports credentials that keep a gateway from being opened, as check does", async () => {
+    await using terminal = openTerminal();
+    terminal.configure(
+      "upstreams: { vertex: { dialect: messages, profile: anthropic-vertex, base_url: http://127.0.0.1:9 } }\n",
+    );
+    const env = { GOOGLE_APPLICATION_CREDENTIALS: "/nowhere/key.json" };
+    const { code, checks } = await report(terminal, [], env);
+    const evidence =
+      "The file /nowhere/key.json with credentials of Google cannot be read (ENOENT)";
+    expect(code).toBe(1);
+    expect(checks[0]).toMatchObject({ id: "gateway.opened", outcome: "wrong", evidence });
+    const { errors } = await terminal.patchbayWith(env, "check");
+    expect(errors).toContain(evidence);
+    const none = await terminal.patchbayWith({ CLOUDSDK_CONFIG: terminal.home }, "check");
+    expect(none.out).toContain(`Google's metadata server (GOOGLE_APPLICATION_CREDENTIALS is not`);
+  });
+
   it("names the agents that are sent to a gateway which is gone", async () => {
     await using terminal = openTerminal();
     const folder = join(terminal.home, "bin");

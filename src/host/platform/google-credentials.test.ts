@@ -1,6 +1,7 @@
 import { generateKeyPairSync, verify } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
   type GiveToken,
@@ -361,6 +362,67 @@ describe("a file that cannot be used", () => {
     expect(fault).toMatchObject({ code: "upstream.auth" });
     write(account);
     expect(await token()).toBe(bearer(2));
+  });
+});
+
+describe("any content", () => {
+  const value = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom("canary", privateKey, "service_account", "", 0, null) },
+    { weight: 1, arbitrary: fc.jsonValue() },
+  );
+  const object = (keys: string): fc.Arbitrary<object> => {
+    const names = keys.split(" ").map((key) => [key, value] as const);
+    return fc.record(Object.fromEntries(names), { requiredKeys: [] });
+  };
+
+  it("of a file opens, or is a fault without the key", async () => {
+    const { write, base } = await tokenServer();
+    const fields = object(
+      "client_email private_key private_key_id token_uri client_id client_secret refresh_token quota_project_id",
+    );
+    const kinds = fc.constantFrom("service_account", "authorized_user", "external_account", "", 0);
+    await fc.assert(
+      fc.asyncProperty(fields, kinds, async (content, type) => {
+        const file = write({ ...content, type });
+        const open = async () => opened({ ...base, [VARIABLE]: file });
+        const isOpen = await open().then(
+          () => true,
+          () => false,
+        );
+        expect(isOpen || (await faultOf(open())).code === "config.invalid").toBe(true);
+      }),
+    );
+  });
+
+  it("of an answer is a token that fits into a header, or a fault without the request", async () => {
+    let body: unknown;
+    let status = 200;
+    const { write, login, base } = await tokenServer(() => [status, body]);
+    const environment = { ...base, [VARIABLE]: write(login) };
+    const statuses = fc.constantFrom(200, 204, 302, 400, 401, 404, 429, 500, 599);
+    const answers = fc.oneof(
+      object("access_token expires_in error error_description"),
+      fc.json(),
+      fc.string(),
+    );
+    await fc.assert(
+      fc.asyncProperty(statuses, answers, async (asked, answer) => {
+        [status, body] = [asked, answer];
+        const token = opened(environment).token();
+        const fault = await token.then(
+          (header) => {
+            expect(header).toMatch(/^Bearer [!-~]+$/);
+          },
+          (error: unknown) => error,
+        );
+        if (fault === undefined) return;
+        if (!(fault instanceof Fault)) throw fault;
+        expect(fault.message).not.toMatch(/canary-(?:secret|token)/);
+        expect(fault.code).toBe(
+          status === 429 || status >= 500 ? "upstream.failed" : "upstream.auth",
+        );
+      }),
+    );
   });
 });
 
