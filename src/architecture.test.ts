@@ -240,23 +240,23 @@ describe("rooms", () => {
   });
 });
 
-/** Lines of each room, without tests. */
+/** Lines of each room, without tests. Those of dialects, profiles and host hold room for the fourth dialect. */
 const mostLines: Readonly<Record<string, number>> = {
   json: 532,
-  turn: 1675,
+  turn: 1700,
   diagnostics: 201,
   schema: 643,
   stream: 1922,
   tools: 6467,
-  profiles: 1468,
-  dialects: 12270,
-  upstreams: 6300,
+  profiles: 1700,
+  dialects: 15300,
+  upstreams: 6400,
   agent: 2458,
   history: 3838,
-  observe: 4966,
-  gateway: 11096,
-  host: 4352,
-  cli: 7771,
+  observe: 4980,
+  gateway: 11200,
+  host: 4660,
+  cli: 7990,
 };
 
 /** Files in the largest import cycle. */
