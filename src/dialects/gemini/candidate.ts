@@ -8,7 +8,8 @@ import { isSeal } from "../../turn/seal.ts";
 import { filledText } from "../shared/loose.ts";
 import { isReportable, losePause, type OnLoss } from "../shared/losses.ts";
 import { Grounding } from "./write-grounding.ts";
-import { ownGeminiExtra, writeFinish, writeLogprobs } from "./write-fields.ts";
+import { writeFinish, writeLogprobs } from "./write-fields.ts";
+import { ownGeminiExtra, signedPart } from "./wire.ts";
 import { sealedSignature, sealLine } from "./signature.ts";
 
 /** A call whose arguments may still grow. */
@@ -118,8 +119,8 @@ export class Candidate {
   ): string | undefined {
     this.#paragraph = undefined;
     if (encrypted === undefined) return undefined;
-    const on = filledText(ownGeminiExtra(extra).on);
-    if (on === undefined || (on === "thought" && !showsThoughts)) {
+    const on = signedPart(extra);
+    if (on === "next" || (on === "thought" && !showsThoughts)) {
       if (!isSeal(encrypted)) this.#signatures.own = encrypted;
       else this.#signatures.seals.push(sealLine(encrypted, this.#hasText ? "behind" : "before"));
       return undefined;

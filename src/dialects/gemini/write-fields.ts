@@ -2,19 +2,8 @@
 
 import type { StopReason, Usage } from "../../turn/event.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
-import { fieldsOf, filledText, given, listOf, meaningsOf } from "../shared/loose.ts";
-
-/** All fields that were kept for this dialect. */
-export const ownGeminiExtra = (extra: Extra | undefined): Fields =>
-  extra?.dialect === "gemini" ? { ...extra.fields, ...extra.hints } : nothing;
-const nothing: Fields = {};
-
-const stops = meaningsOf<StopReason>({
-  length: "MAX_TOKENS",
-  pause: "CONTINUATION",
-  filter:
-    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION MODEL_ARMOR",
-});
+import { fieldsOf, filledText, given, listOf } from "../shared/loose.ts";
+import { finishMeaning, ownGeminiExtra } from "./wire.ts";
 
 const reasons: Readonly<Record<StopReason, string>> = {
   end: "STOP",
@@ -36,7 +25,7 @@ export function writeFinish(stop: StopReason, extra: Extra | undefined, wrong?: 
     };
   const { finishReason: reason, finishMessage, promptFeedback: _, ...more } = ownGeminiExtra(extra);
   const own = filledText(reason);
-  if (own !== undefined && (stops.get(own) ?? "end") === stop)
+  if (own !== undefined && (finishMeaning(own) ?? "end") === stop)
     return { finishReason: own, ...given({ finishMessage }), ...more };
   const isPaused = stop === "pause" && more.continuationToken !== undefined;
   return { finishReason: isPaused ? "CONTINUATION" : reasons[stop], ...more };
@@ -59,13 +48,13 @@ export function writeUsage(usage: Usage): Fields {
 
 /** The log-probabilities of tokens, each with its alternatives if the upstream gives any. */
 export function writeLogprobs(logprobs: readonly unknown[]): Fields {
-  const tokens = logprobs.map((one) => fieldsOf(one) ?? nothing);
+  const tokens = logprobs.map((one) => fieldsOf(one) ?? {});
   const hasOthers = tokens.some(({ top_logprobs: others }) => (listOf(others) ?? []).length > 0);
   return {
     chosenCandidates: tokens.map(writeToken),
     ...(hasOthers && {
       topCandidates: tokens.map(({ top_logprobs: others }) => ({
-        candidates: (listOf(others) ?? []).map((one) => writeToken(fieldsOf(one) ?? nothing)),
+        candidates: (listOf(others) ?? []).map((one) => writeToken(fieldsOf(one) ?? {})),
       })),
     }),
   };
