@@ -190,35 +190,10 @@ export function* membersOf(text: string, from = 0): Generator<Member> {
   for (let one = firstMember(text, from); one; one = nextMember(text, one.end)) yield one;
 }
 
-/** The span of the value under a path of keys and indexes. The last of repeated keys counts. */
-export function spanAt(text: string, path: readonly string[]): Span | undefined {
-  const start = skipBlanks(text, 0);
-  let span: Span | undefined = { from: start, end: valueEnd(text, start) };
-  for (const step of path) {
-    if (span === undefined) return undefined;
-    span =
-      text.charCodeAt(span.from) === OPEN_LIST
-        ? entryAt(text, span.from, Number(step))
-        : memberAt(text, span.from, step);
-  }
-  return span;
-}
-
+/** The value of a key; the last of repeated ones counts. */
 export function memberAt(text: string, from: number, key: string): Span | undefined {
   let found: Span | undefined;
   for (let one = firstMember(text, from); one; one = nextMember(text, one.end))
     if (one.key === key) found = one;
   return found;
-}
-
-function entryAt(text: string, from: number, index: number): Span | undefined {
-  let at = skipBlanks(text, from + 1);
-  for (let passed = 0; at < text.length && text.charCodeAt(at) !== CLOSE_LIST; passed++) {
-    const end = valueEnd(text, at);
-    if (passed === index) return { from: at, end };
-    const next = skipBlanks(text, end);
-    if (text.charCodeAt(next) !== COMMA) return undefined;
-    at = skipBlanks(text, next + 1);
-  }
-  return undefined;
 }

@@ -187,7 +187,7 @@ class ChatReader implements EventReader {
     if (delta === undefined || hold || list.length !== 1) return;
     const text = placeOf(raw, delta);
     if (text === undefined) return;
-    const hole: Hole = { type: "text", path: text.path };
+    const hole: Hole = { type: "text", key: text.key };
     const holes = raw.obfuscation === undefined ? [hole] : [hole, padding];
     if (this.#runs.learn(data, name, holes)) this.#repeated = { raw, text };
   }
@@ -315,21 +315,15 @@ class ChatReader implements EventReader {
 
 export const readEvents = (context: ReadContext): EventReader => new ChatReader(context);
 
-const padding: Hole = { type: "padding", path: ["obfuscation"] };
+const padding: Hole = { type: "padding", key: "obfuscation" };
 
-/** The text of a frame that has one choice: the object and the key that hold it, and the path to it. */
-type TextPlace = {
-  readonly holder: Record<string, unknown>;
-  readonly key: string;
-  readonly path: readonly string[];
-};
+/** The text of a frame that has one choice: the object and the key that hold it. */
+type TextPlace = { readonly holder: Record<string, unknown>; readonly key: string };
 
 function placeOf(raw: Fields, { type, text }: Delta): TextPlace | undefined {
   const delta = fieldsOf(fieldsOf(listOf(raw.choices)?.[0])?.delta);
-  const place = (key: string | undefined, inner: Fields | undefined, ...path: string[]) =>
-    key !== undefined && inner?.[key] === text
-      ? { holder: inner, key, path: ["choices", "0", "delta", ...path, key] }
-      : undefined;
+  const place = (key: string | undefined, holder: Fields | undefined): TextPlace | undefined =>
+    key !== undefined && holder?.[key] === text ? { holder, key } : undefined;
   switch (type) {
     case "text-delta":
       return place("content", delta);
@@ -344,9 +338,7 @@ function placeOf(raw: Fields, { type, text }: Delta): TextPlace | undefined {
       const body = fieldsOf(call?.function ?? call?.custom);
       // A name that comes with every piece may begin another call.
       if (filledText(body?.name) !== undefined) return undefined;
-      return call?.function === undefined
-        ? place("input", body, "tool_calls", "0", "custom")
-        : place("arguments", body, "tool_calls", "0", "function");
+      return place(call?.function === undefined ? "input" : "arguments", body);
     }
     default:
       return type satisfies never;

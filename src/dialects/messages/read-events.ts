@@ -109,7 +109,7 @@ class MessagesReader implements EventReader {
     const text = this.#runs.onlyDelta()?.text;
     if (delta === undefined || field === undefined || text === undefined) return;
     if (delta[field] !== text) return;
-    if (this.#runs.learn(data, name, [{ type: "text", path: ["delta", field] }]))
+    if (this.#runs.learn(data, name, [{ type: "text", key: field }]))
       this.#repeated = { raw, delta, field };
   }
 

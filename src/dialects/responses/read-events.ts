@@ -129,10 +129,9 @@ class ResponsesReader implements EventReader {
   #learn(data: string, name: string | undefined, type: string, raw: Fields): void {
     const delta = this.#runs.onlyDelta();
     if (delta === undefined || delta.text !== raw.delta) return;
-    const holes: Hole[] = [{ type: "text", path: ["delta"] }];
-    if (raw.sequence_number !== undefined)
-      holes.push({ type: "number", path: ["sequence_number"] });
-    if (raw.obfuscation !== undefined) holes.push({ type: "padding", path: ["obfuscation"] });
+    const holes: Hole[] = [{ type: "text", key: "delta" }];
+    if (raw.sequence_number !== undefined) holes.push({ type: "number", key: "sequence_number" });
+    if (raw.obfuscation !== undefined) holes.push({ type: "padding", key: "obfuscation" });
     if (this.#runs.learn(data, name, holes)) this.#repeated = { type, raw };
   }
 

@@ -8,7 +8,7 @@ import type {
   TurnEvent,
 } from "../../turn/event.ts";
 import { jsonOf } from "../../json/json.ts";
-import { spanAt } from "../../json/scan.ts";
+import { closingQuote, skipBlanks, valueEnd, type Span } from "../../json/scan.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 
 type Event = TurnEvent<UpstreamName>;
@@ -29,7 +29,8 @@ export type FrameRun = {
  */
 export type Hole = {
   readonly type: "text" | "padding" | "number";
-  readonly path: readonly string[];
+  /** The key of the value, which must stand once in the frame. */
+  readonly key: string;
 };
 
 /** The text of a frame on the wire, cut at its holes. */
@@ -42,6 +43,7 @@ type Stencil = {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
+const COLON = 0x3a;
 const MOST_PAUSES = 63;
 
 /**
@@ -178,14 +180,11 @@ function stencilOf(
   name: string | undefined,
   holes: readonly Hole[],
 ): Stencil | undefined {
-  const spans: { type: Hole["type"]; from: number; end: number }[] = [];
-  for (const { type, path } of holes) {
-    const span = spanAt(data, path);
+  const spans: (Span & Pick<Hole, "type">)[] = [];
+  for (const { type, key } of holes) {
+    const span = onlyValue(data, key, type !== "number");
     if (span === undefined) return undefined;
-    const isText = data.charCodeAt(span.from) === QUOTE;
-    if (isText === (type === "number")) return undefined;
-    const quote = isText ? 1 : 0;
-    spans.push({ type, from: span.from + quote, end: span.end - quote });
+    spans.push({ ...span, type });
   }
   spans.sort((one, other) => one.from - other.from);
   const pieces: string[] = [];
@@ -194,7 +193,25 @@ function stencilOf(
     pieces.push(data.slice(at, from));
     at = end;
   }
-  pieces.push(`${data.slice(at)}\n\n`);
+  pieces.push(data.slice(at));
+  // An escaped key could be the real one.
+  for (const piece of pieces) if (piece.includes("\\u")) return undefined;
+  const last = pieces.length - 1;
+  pieces[last] += "\n\n";
   pieces[0] = `${name === undefined ? "" : `event: ${name}\n`}data: ${pieces[0]}`;
   return { pieces, holes: spans.map(({ type }) => type) };
+}
+
+/** The value of a key that stands once in a frame; of a text the part between its quotes. */
+function onlyValue(data: string, key: string, isText: boolean): Span | undefined {
+  const quoted = `"${key}"`;
+  const at = data.indexOf(quoted);
+  if (at === -1 || data.indexOf(quoted, at + 1) !== -1) return undefined;
+  const colon = skipBlanks(data, at + quoted.length);
+  const from = skipBlanks(data, colon + 1);
+  if (data.charCodeAt(colon) !== COLON || (data.charCodeAt(from) === QUOTE) !== isText)
+    return undefined;
+  return isText
+    ? { from: from + 1, end: closingQuote(data, from + 1) }
+    : { from, end: valueEnd(data, from) };
 }
