@@ -3,7 +3,8 @@ import { code, table } from "./table.ts";
 
 /** `docs/reference/faults.md`, from the one table of faults. */
 export function faultsPage(): string {
-  const rows = Object.entries(faults).map(([name, { status, type, retry, what }]) => [
+  const sorted = Object.entries(faults).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const rows = sorted.map(([name, { status, type, retry, what }]) => [
     code(name),
     `${status}`,
     code(type),

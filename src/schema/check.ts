@@ -77,16 +77,9 @@ function looseValidator(schema: JsonSchema, measure: Measure): Validator {
 }
 
 /** Keywords that accept fewer values if a schema inside them accepts more. */
-const INVERTING: ReadonlySet<string> = new Set([
-  "not",
-  "oneOf",
-  "if",
-  "then",
-  "else",
-  "maxContains",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
+const INVERTING: ReadonlySet<string> = new Set(
+  "not oneOf if then else maxContains unevaluatedItems unevaluatedProperties".split(" "),
+);
 
 /** A part without the keywords that take too much work. It accepts every value that the part accepts. */
 function loosened(part: Fields, size: number, isQuick: (pattern: string) => boolean): Fields {

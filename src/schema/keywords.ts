@@ -6,14 +6,9 @@ import type { Fields, JsonSchema } from "../turn/turn.ts";
 /** Keywords whose values are data and never schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default"]);
 /** Keywords that hold schemas by names of the author. */
-const NAMED: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "dependencies",
-]);
+const NAMED: ReadonlySet<string> = new Set(
+  "properties patternProperties $defs definitions dependentSchemas dependencies".split(" "),
+);
 
 /** Applies `change` to every part of a schema, from the inside out. Unchanged parts keep their identity. */
 export function rebuilt<S>(schema: S, change: (part: Fields) => Fields): S;
@@ -49,24 +44,20 @@ function mapped(fields: Fields, each: (value: unknown, key: string) => unknown):
 }
 
 /** Keywords that limit only values of one type. */
-const wordsByType: Readonly<Record<string, readonly string[]>> = {
-  object: [
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
+const wordsByType = {
+  object:
+    "properties required additionalProperties patternProperties propertyNames minProperties " +
     "maxProperties",
-  ],
-  array: ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"],
-  string: ["minLength", "maxLength", "pattern", "format"],
-  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  array: "items prefixItems minItems maxItems uniqueItems contains",
+  string: "minLength maxLength pattern format",
+  number: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
 };
 
 /** The type of the values that a keyword limits, if it is one type. */
 export const typeOfWord: ReadonlyMap<string, string> = new Map(
-  Object.entries(wordsByType).flatMap(([type, keywords]) => keywords.map((word) => [word, type])),
+  Object.entries(wordsByType).flatMap(([type, words]) =>
+    words.split(" ").map((word) => [word, type]),
+  ),
 );
 
 export const isSchema = (value: unknown): value is JsonSchema =>

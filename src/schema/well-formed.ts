@@ -5,15 +5,9 @@ import { isSchema, rebuilt } from "./keywords.ts";
 /** A schema by draft 2020-12, and the keywords that were rewritten or left out. */
 type WellFormed<S> = { readonly schema: S; readonly mended: readonly string[] };
 
-const TYPES: ReadonlySet<unknown> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "null",
-  "number",
-  "object",
-  "string",
-]);
+const TYPES: ReadonlySet<unknown> = new Set(
+  "array boolean integer null number object string".split(" "),
+);
 
 const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0;
 const isNumber = (value: unknown): boolean => typeof value === "number";
@@ -25,68 +19,51 @@ const isNames = (value: unknown): boolean =>
   isTexts(value) && new Set(value as unknown[]).size === (value as unknown[]).length;
 const isSchemas = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isSchema);
-const isMap = (value: unknown): boolean => isFields(value) && Object.values(value).every(isSchema);
+const isTypes = (value: unknown): boolean =>
+  isNames(value) &&
+  (value as unknown[]).length > 0 &&
+  (value as unknown[]).every((one) => TYPES.has(one));
+const isMapOf =
+  (isFit: (value: unknown) => boolean) =>
+  (value: unknown): boolean =>
+    isFields(value) && Object.values(value).every(isFit);
+const isMap = isMapOf(isSchema);
+
+const check = (words: string, isFit: (value: unknown) => boolean) =>
+  words.split(" ").map((word) => [word, isFit] as const);
 
 /** Checks of the values of keywords. Other keywords are not limited. */
 const forms: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ...["not", "if", "then", "else", "items", "contains"].map((word) => [word, isSchema] as const),
-  ...Object.entries({
-    type: (value: unknown) =>
-      TYPES.has(value) ||
-      (isNames(value) &&
-        (value as unknown[]).length > 0 &&
-        (value as unknown[]).every((one) => TYPES.has(one))),
-    enum: isList,
-    required: isNames,
-    properties: isMap,
-    patternProperties: isMap,
-    $defs: isMap,
-    definitions: isMap,
-    dependentSchemas: isMap,
-    dependentRequired: (value: unknown) => isFields(value) && Object.values(value).every(isNames),
-    dependencies: (value: unknown) =>
-      isFields(value) && Object.values(value).every((one) => isSchema(one) || isNames(one)),
-    anyOf: isSchemas,
-    oneOf: isSchemas,
-    allOf: isSchemas,
-    prefixItems: isSchemas,
-    additionalProperties: isSchema,
-    propertyNames: isSchema,
-    unevaluatedItems: isSchema,
-    unevaluatedProperties: isSchema,
-    minimum: isNumber,
-    maximum: isNumber,
-    exclusiveMinimum: isNumber,
-    exclusiveMaximum: isNumber,
-    multipleOf: (value: unknown) => isNumber(value) && Number(value) > 0,
-    minLength: isCount,
-    maxLength: isCount,
-    minItems: isCount,
-    maxItems: isCount,
-    minContains: isCount,
-    maxContains: isCount,
-    minProperties: isCount,
-    maxProperties: isCount,
-    uniqueItems: isTruth,
-    deprecated: isTruth,
-    readOnly: isTruth,
-    writeOnly: isTruth,
-    pattern: isText,
-    format: isText,
-    title: isText,
-    description: isText,
-    $ref: isText,
-    $dynamicRef: (value: unknown) => isText(value),
-    $id: (value: unknown) => isText(value) && !/#./.test(String(value)),
-    $schema: isText,
-    $anchor: (value: unknown) => isText(value) && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(String(value)),
-    $comment: isText,
-    $vocabulary: isFields,
-    examples: isList,
-    contentEncoding: isText,
-    contentMediaType: isText,
-    contentSchema: isSchema,
-  }),
+  ...check(
+    "not if then else items contains additionalProperties propertyNames unevaluatedItems " +
+      "unevaluatedProperties contentSchema",
+    isSchema,
+  ),
+  ...check("anyOf oneOf allOf prefixItems", isSchemas),
+  ...check("properties patternProperties $defs definitions dependentSchemas", isMap),
+  ...check("minimum maximum exclusiveMinimum exclusiveMaximum", isNumber),
+  ...check(
+    "minLength maxLength minItems maxItems minContains maxContains minProperties maxProperties",
+    isCount,
+  ),
+  ...check("uniqueItems deprecated readOnly writeOnly", isTruth),
+  ...check(
+    "pattern format title description $ref $dynamicRef $schema $comment contentEncoding " +
+      "contentMediaType",
+    isText,
+  ),
+  ...check("enum examples", isList),
+  ...check("$vocabulary", isFields),
+  ...check("required", isNames),
+  ...check("dependentRequired", isMapOf(isNames)),
+  ...check(
+    "dependencies",
+    isMapOf((one) => isSchema(one) || isNames(one)),
+  ),
+  ...check("multipleOf", (value) => isNumber(value) && Number(value) > 0),
+  ...check("$id", (value) => isText(value) && !/#./.test(String(value))),
+  ...check("$anchor", (value) => isText(value) && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(String(value))),
+  ...check("type", (value) => TYPES.has(value) || isTypes(value)),
 ]);
 
 /**
