@@ -390,7 +390,7 @@ export const configSchema = z.strictObject({
     )
     .default({})
     .describe(
-      "Names that clients ask for, each with `upstream/model` or a list of these, tried in order. `*` answers for every other name.",
+      "Names that clients ask for, each with `upstream/model` or a list of these, tried in order. A name with `*` answers for every other name that fits; the longest one that fits counts.",
     ),
   tools: toolsSchema.prefault({}).describe("Rules for tools and their calls."),
   store: storeSchema

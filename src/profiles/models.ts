@@ -8,7 +8,7 @@ const MOST = 1024;
 const LONGEST = 256;
 
 /** A test of model names. */
-type Pattern = { readonly test: (model: string) => boolean };
+export type Pattern = { readonly test: (model: string) => boolean };
 
 type Entry = { readonly match: Pattern; readonly difference: Difference };
 
@@ -61,7 +61,7 @@ function make(profile: Profile, { entries, made }: Known, model: string): Profil
 }
 
 /** `*` matches any text; upper and lower case are the same. */
-function patternOf(match: string | readonly string[]): Pattern {
+export function patternOf(match: string | readonly string[]): Pattern {
   const globs = [match].flat().map((glob) => glob.toLowerCase().split("*"));
   return { test: (model) => globs.some((parts) => fits(model.toLowerCase(), parts)) };
 }

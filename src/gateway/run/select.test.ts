@@ -3,7 +3,7 @@ import { stillClock } from "../../../test/support/still-clock.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import { parseConfig } from "../config.ts";
-import { listModels } from "./select.ts";
+import { listModels, selectChain } from "./select.ts";
 
 const config = parseConfig({
   upstreams: { quick: { dialect: "scripted" }, silent: { dialect: "scripted" } },
@@ -79,5 +79,36 @@ describe("the list of models", () => {
     const upstreams = new Map([listing("quick", () => answers.shift() ?? Promise.resolve([]))]);
     expect(await listModels(config, upstreams, clock)).toHaveLength(1);
     expect(await listModels(config, upstreams, clock)).toHaveLength(2);
+  });
+});
+
+describe("a pattern under `models`", () => {
+  const patterns = parseConfig({
+    upstreams: { a: { dialect: "scripted" }, b: { dialect: "scripted" } },
+    models: {
+      "*": "a/rest",
+      "gemini-*": "b/*",
+      "gemini-*-lite": ["b/small", "a/small"],
+      "gemini-2.5-pro": "a/exact",
+    },
+  });
+  const upstreams = new Map(["a", "b"].map((name) => listing(name, () => Promise.resolve([]))));
+  const placesOf = (name: string): string[] =>
+    selectChain(name, patterns, upstreams).map((link) => link.name);
+
+  it.each([
+    ["gemini-2.5-pro", ["a/exact"]],
+    ["gemini-3-flash", ["b/gemini-3-flash"]],
+    ["Gemini-3.5-Flash-Lite", ["b/small", "a/small"]],
+    ["gemini", ["a/rest"]],
+    ["b/gemini-3-flash-lite", ["b/gemini-3-flash-lite"]],
+    ["models/gemini-3-flash", ["a/rest"]],
+  ])("answers for the names that fit, the longest one first: %s", (name, places) => {
+    expect(placesOf(name)).toEqual(places);
+  });
+
+  it("is no name that clients are shown", async () => {
+    const listed = await listModels(patterns, upstreams, stillClock());
+    expect(listed.map(({ id }) => id)).toEqual(["gemini-2.5-pro"]);
   });
 });

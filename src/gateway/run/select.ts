@@ -1,7 +1,8 @@
 import { nearestFew } from "../../diagnostics/nearest.ts";
-import { isOwnModel, modelProfile } from "../../profiles/models.ts";
+import { isOwnModel, modelProfile, patternOf } from "../../profiles/models.ts";
 import { Fault } from "../../turn/fault.ts";
 import { ownOf } from "../../json/json.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import type { Clock } from "../../turn/clock.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -40,7 +41,7 @@ export async function listModels(
   const isDemo = ({ id }: ListedModel): boolean =>
     upstreams.get(config.models[id]?.[0]?.split("/")[0] ?? "")?.isDemo === true;
   const named = Object.keys(config.models)
-    .filter((name) => name !== "*")
+    .filter((name) => !isPattern(name))
     .map((id) => ({ id, owner: "patchbay" }));
   const real = all.filter((upstream) => upstream.isDemo !== true);
   const listed = await Promise.all(
@@ -204,8 +205,8 @@ export function routeFor(
 
 /**
  * The upstreams of a model name, best first: those of `models`; the upstream named before a
- * slash; those of `"*"`; without a `"*"`, the upstream that lists the model, or else one whose
- * provider's models have such names.
+ * slash; those of the longest pattern that fits, such as `"gemini-*"` or `"*"`; if none fits, the
+ * upstream that lists the model, or else one whose provider's models have such names.
  */
 export function selectChain(
   name: string,
@@ -230,12 +231,26 @@ export function listsFor(
 
 /** True if the configuration alone decides where a name leads. */
 const isConfigured = (name: string, { config: { models }, upstreams }: Models): boolean =>
-  Object.hasOwn(models, name) || isDirect(name, upstreams) || Object.hasOwn(models, "*");
+  Object.hasOwn(models, name) || isDirect(name, upstreams) || fitting(name, models) !== undefined;
+
+const isPattern = (name: string): boolean => name.includes("*");
+
+/** The patterns under `models`, the most specific first. */
+const patternsOf = memoizeByIdentity((models: Config["models"]) =>
+  Object.entries(models)
+    .filter(([name]) => isPattern(name))
+    .toSorted(([one], [other]) => other.length - one.length)
+    .map(([name, places]) => ({ pattern: patternOf(name), places })),
+);
+
+/** The places of the most specific pattern that fits a name. */
+const fitting = (name: string, models: Config["models"]): readonly string[] | undefined =>
+  patternsOf(models).find(({ pattern }) => pattern.test(name))?.places;
 
 function unnamed(name: string, { config, upstreams }: Models): readonly string[] {
   if (isDirect(name, upstreams)) return [name];
-  const rest = ownOf(config.models, "*");
-  if (rest !== undefined) return rest;
+  const named = fitting(name, config.models);
+  if (named !== undefined) return named;
   const all = [...upstreams.values()];
   const owner =
     all.find((upstream) => lists.get(upstream)?.arrived?.has(name) === true) ??
@@ -266,7 +281,7 @@ function unknownModel(
   config: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): Fault {
-  const names = Object.keys(config.models).filter((model) => model !== "*");
+  const names = Object.keys(config.models).filter((model) => !isPattern(model));
   const listed = [...upstreams.values()].flatMap((upstream) =>
     [...(lists.get(upstream)?.arrived ?? [])].map((model) => `${upstream.name}/${model}`),
   );
