@@ -11,10 +11,13 @@ import {
   type LocalGateway,
   printError,
   refusal,
-  type WatchedBatch,
-  watchGateway,
 } from "../src/terminal.ts";
-import { batchSchema, turnSchema, type TurnView } from "../src/observe/console/wire.ts";
+import {
+  batchSchema,
+  type FeedBatch,
+  turnSchema,
+  type TurnView,
+} from "../src/observe/console/wire.ts";
 import { exitCode } from "./output.ts";
 import { askRemote, type RemoteGateway, rootOf } from "./remote.ts";
 
@@ -63,6 +66,13 @@ export async function chooseGateway({ url, key }: GatewayOptions): Promise<Chose
   return { problem: ["Several gateways are running; choose one:", ...list], code: exitCode.misuse };
 }
 
+/** A batch of one process of a gateway. */
+export type WatchedBatch = FeedBatch & {
+  readonly socket: string;
+  /** The processes that answer at this time. */
+  readonly answering: number;
+};
+
 /** A gateway whose turns are followed. */
 export type Followed = {
   readonly url: string;
@@ -87,22 +97,74 @@ export async function chooseFollowed(options: GatewayOptions): Promise<Followed 
   return undefined;
 }
 
+type Polled = {
+  /** The sockets of its processes, or the address of a gateway elsewhere. */
+  readonly sockets: readonly string[];
+  readonly workers: number;
+  /** A batch of one process; undefined if the process has ended. */
+  readonly ask: (
+    socket: string,
+    query: string,
+    signal: AbortSignal,
+  ) => Promise<FeedBatch | undefined>;
+  readonly everyMs: number;
+  /** The present sockets of workers, which are started again; undefined if the gateway has ended. */
+  readonly present?: (() => Promise<readonly string[] | undefined>) | undefined;
+};
+
+/** Turns without a problem in one batch after the first; others are only counted. */
+const MOST_WELL = 50;
+const nothing = { lost: 0, unsent: 0, turns: [], running: [], notices: [] };
+
+/** Asks all processes of a gateway for news again and again, until the last of them has ended. */
+const watching = ({ sockets, workers, ask, everyMs, present }: Polled): Followed["watch"] =>
+  async function* (signal, { last = 100, follow = true } = {}) {
+    const latest = new Map<string, FeedBatch>();
+    let open: readonly string[] | undefined = sockets;
+    while (open !== undefined && !signal.aborted) {
+      const asked = open.map(async (socket) => {
+        const before = latest.get(socket);
+        const query =
+          before === undefined
+            ? `last=${last}`
+            : `since=${before.last}&notices=${before.lastNotice}&most=${MOST_WELL}`;
+        return { socket, before, batch: await ask(socket, query, signal) };
+      });
+      const answers = await Promise.all(asked);
+      if (signal.aborted) return;
+      const answering = answers.filter(({ batch }) => batch !== undefined).length;
+      for (const { socket, before, batch } of answers) {
+        if (batch !== undefined) latest.set(socket, batch);
+        if (batch !== undefined && isNews(batch, before)) yield { ...batch, socket, answering };
+        // The turns of a process that has ended are under way no more.
+        else if (batch === undefined && before !== undefined)
+          yield { ...before, ...nothing, socket, answering };
+      }
+      if (!follow) return;
+      if (answering < workers) open = await present?.();
+      await setTimeout(everyMs, undefined, { signal }).catch(() => {}); // It was ended meanwhile.
+    }
+  };
+
+const isNews = (batch: FeedBatch, before: FeedBatch | undefined): boolean =>
+  before === undefined ||
+  batch.lost + batch.unsent > 0 ||
+  [batch.turns, batch.notices, batch.running, before.running].some((list) => list.length > 0);
+
 function followLocal(gateway: LocalGateway): Followed {
+  const { url, workers, sockets } = gateway;
   const current = () => currentSockets(gateway, environment());
   return {
-    url: gateway.url,
-    workers: gateway.workers,
-    async *watch(signal, { last, follow = true } = {}) {
-      const ending = new AbortController();
-      const both = AbortSignal.any([signal, ending.signal]);
-      let open = gateway.sockets.length;
-      const options = { last, signal: both, current: follow ? current : undefined };
-      for await (const batch of watchGateway(gateway, options)) {
-        yield batch;
-        // The first batch of each process has all past turns.
-        if (!follow && --open === 0) ending.abort();
-      }
-    },
+    url,
+    workers,
+    watch: watching({
+      sockets,
+      workers,
+      ask: (socket, query, signal) =>
+        askGateway(socket, batchSchema, { path: `/feed?${query}`, signal }).catch(() => undefined),
+      everyMs: 250,
+      present: workers > 1 ? current : undefined,
+    }),
     async turn(requestId) {
       const path = `/turns/${encodeURIComponent(requestId)}`;
       // Each process knows its own turns.
@@ -118,21 +180,15 @@ function followLocal(gateway: LocalGateway): Followed {
   };
 }
 
-const POLL_MS = 1000;
-
-/** Asks a gateway elsewhere again and again for the turns of the key's tenant. */
+/** Follows the turns of the key's tenant. */
 const followRemote = (remote: RemoteGateway): Followed => ({
   url: remote.url,
-  async *watch(signal, { last = 100, follow = true } = {}) {
-    let query = `last=${last}`;
-    while (!signal.aborted) {
-      const batch = batchSchema.parse(await askRemote(remote, `/v1/turns?${query}`));
-      query = `since=${batch.last}`;
-      yield { ...batch, socket: remote.url };
-      if (!follow) return;
-      await setTimeout(POLL_MS, undefined, { signal }).catch(() => {}); // It was ended meanwhile.
-    }
-  },
+  watch: watching({
+    sockets: [remote.url],
+    workers: 1,
+    ask: async (_, query) => batchSchema.parse(await askRemote(remote, `/v1/turns?${query}`)),
+    everyMs: 1000,
+  }),
   turn: async (requestId) =>
     turnSchema.parse(await askRemote(remote, `/v1/turns/${encodeURIComponent(requestId)}`)),
 });

@@ -10,13 +10,7 @@ export {
   runtimeFolders,
   stateFolder,
 } from "./host/config/user-folders.ts";
-export {
-  askGateway,
-  batchSince,
-  currentSockets,
-  type WatchedBatch,
-  watchGateway,
-} from "./host/control/client.ts";
+export { askGateway, currentSockets } from "./host/control/client.ts";
 export { findGateways, foreignFolders, type LocalGateway } from "./host/control/files.ts";
 export {
   FileRefusal,

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
   askGateway,
-  batchSince,
   environment,
   type Environment,
   Fault,
@@ -26,7 +25,7 @@ import {
   operate,
   type RecordedGateway,
 } from "../../src/serving.ts";
-import { type FeedBatch, statusSchema } from "../../src/observe/console/wire.ts";
+import { batchSchema, type FeedBatch, statusSchema } from "../../src/observe/console/wire.ts";
 import { keyFor } from "../gateways.ts";
 import { exitCode, recordedLine } from "../output.ts";
 import { modelsAt, rootOf } from "../remote.ts";
@@ -229,12 +228,16 @@ export async function watchArrivals(url: string, env: Environment): Promise<Arri
     }),
   );
   return async () => {
-    const batches = await Promise.all(before.map(({ socket, turns }) => batchSince(socket, turns)));
-    if (batches.includes(undefined)) return undefined;
-    return {
-      turns: batches.flatMap((batch) => batch?.turns ?? []),
-      lost: batches.reduce((sum, batch) => sum + (batch?.lost ?? 0), 0),
-    };
+    const asked = before.map(({ socket, turns }) =>
+      askGateway(socket, batchSchema, { path: `/feed?since=${turns}` }),
+    );
+    const batches = await Promise.all(asked).catch(() => undefined); // A process has ended.
+    return (
+      batches && {
+        turns: batches.flatMap(({ turns }) => turns),
+        lost: batches.reduce((sum, { lost }) => sum + lost, 0),
+      }
+    );
   };
 }
 

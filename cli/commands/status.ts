@@ -96,7 +96,6 @@ const together = (a: ConsoleStatus, b: ConsoleStatus): ConsoleStatus => ({
   running: a.running + b.running,
   kept: a.kept + b.kept,
   turns: a.turns + b.turns,
-  watchers: a.watchers + b.watchers,
   wrong: [...a.wrong, ...b.wrong],
   rejected: a.rejected ?? b.rejected,
   store: a.store.problem === undefined && b.store.problem !== undefined ? b.store : a.store,

@@ -1,5 +1,5 @@
-import { isTerminal, print, printJson, type WatchedBatch } from "../../src/terminal.ts";
-import { chooseFollowed, type Followed } from "../gateways.ts";
+import { isTerminal, print, printJson } from "../../src/terminal.ts";
+import { chooseFollowed, type Followed, type WatchedBatch } from "../gateways.ts";
 import { openScreen, TopModel } from "../top/table.ts";
 import { noticeLine, reasonLines, rowLine, turnLines } from "../turn-lines.ts";
 import type { Options } from "../options.ts";
@@ -22,7 +22,7 @@ function printBatch(batch: WatchedBatch, json: boolean): void {
   for (const notice of batch.notices) print(noticeLine(notice));
 }
 
-const missingWorkers = (workers = 1, answering = workers): string =>
+const missingWorkers = (answering: number, workers = 1): string =>
   answering < workers ? `  ${answering} of ${workers} workers` : "";
 
 async function showTable(followed: Followed, ending: AbortController): Promise<void> {
@@ -62,7 +62,7 @@ async function showTable(followed: Followed, ending: AbortController): Promise<v
   draw();
   for await (const batch of followed.watch(ending.signal)) {
     model.add(batch);
-    missing = missingWorkers(followed.workers, batch.answering);
+    missing = missingWorkers(batch.answering, followed.workers);
     draw();
   }
   if (ending.signal.aborted) return;

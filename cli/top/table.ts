@@ -1,6 +1,6 @@
 import { emitKeypressEvents, type Key } from "node:readline";
-import type { DoneRow, TurnRow, RunningRow } from "../../src/observe/console/wire.ts";
-import { printable, type WatchedBatch } from "../../src/terminal.ts";
+import type { DoneRow, FeedBatch, TurnRow, RunningRow } from "../../src/observe/console/wire.ts";
+import { printable } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
 import {
   cost,
@@ -44,7 +44,7 @@ export class TopModel {
   isTyping = false;
   isLive = true;
 
-  add({ socket, turns, running, lost, unsent }: WatchedBatch): void {
+  add({ socket, turns, running, lost, unsent }: FeedBatch & { readonly socket: string }): void {
     for (const row of turns) this.#ended.push(endedRow(row));
     if (this.#ended.length > MOST_ROWS) this.#ended.splice(0, this.#ended.length - MOST_ROWS);
     this.#counts.turns += turns.length + unsent;

@@ -3,7 +3,7 @@ import { renameSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import type { FeedBatch } from "../../src/observe/console/wire.ts";
-import type { WatchedBatch } from "../../src/host/control/client.ts";
+import type { WatchedBatch } from "../../cli/gateways.ts";
 import { openTerminal } from "./terminal.ts";
 
 const CANARY = "canary-7f3a91";

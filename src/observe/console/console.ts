@@ -14,7 +14,7 @@ import { Fault } from "../../turn/fault.ts";
 import { version } from "../../upstreams/version.ts";
 import type { Report } from "../happening.ts";
 import type { BundleRecorder } from "../recording/recorder.ts";
-import { Feed } from "./feed.ts";
+import { feedBatch } from "./feed.ts";
 import { Notices, recentProblems, storeAbsence } from "./notices.ts";
 import type { ConsoleStatus } from "./wire.ts";
 
@@ -55,7 +55,6 @@ export function openConsole(
   { details, clock, report, recorder, rejected, routes: more = [] }: ConsoleOptions,
 ): Console {
   const notices = new Notices(() => clock.date());
-  const feed = new Feed({ gateway, notices, clock });
   const status = async (): Promise<ConsoleStatus> => {
     const { upstreams, models, store, ...others } = await gateway.status();
     return {
@@ -70,7 +69,6 @@ export function openConsole(
       recording: { ...recorder.state() },
       kept: gateway.recent.count,
       turns: gateway.recent.last,
-      watchers: feed.watchers,
       wrong: recentProblems(gateway.recent, notices, clock.date()),
     };
   };
@@ -80,7 +78,12 @@ export function openConsole(
       path: "/status",
       serve: async ({ exchange }) => sendConsoleJson(exchange, 200, await status()),
     },
-    { method: "GET", path: "/feed", serve: ({ exchange }) => feed.serve(exchange) },
+    {
+      method: "GET",
+      path: "/feed",
+      serve: ({ exchange }) =>
+        sendConsoleJson(exchange, 200, feedBatch(gateway, notices, exchange.query)),
+    },
     { method: "GET", path: "/turns/{id}", serve: (request) => serveTurn(gateway, request) },
     ...recordingRoutes(recorder),
     ...more,

@@ -59,8 +59,8 @@ export const statusSchema = z.looseObject({
   keyed: z.boolean(),
   recording: recording.optional(),
   running: number,
-  /** Ended turns that can be shown, turns since the start, and readers of the feed. */
-  ...fields(number.default(0), "kept", "turns", "watchers"),
+  /** Ended turns that can be shown, and turns since the start. */
+  ...fields(number.default(0), "kept", "turns"),
   /** Recent problems, the latest last. */
   wrong: z.array(z.looseObject({ at: number, ...fields(text, "about", "problem") })).default([]),
 });
@@ -124,7 +124,7 @@ const runningTurn = z.looseObject({
   firstEventMs: optionalNumber,
 });
 
-/** `GET /feed`: one event of the stream; its id is `last`. */
+/** `GET /feed` */
 export const batchSchema = z.looseObject({
   /** The number of the last turn so far. */
   last: number,
@@ -134,6 +134,8 @@ export const batchSchema = z.looseObject({
   unsent: number.default(0),
   turns: z.array(row),
   running: z.array(runningTurn),
+  /** The number of the last notice so far. */
+  lastNotice: number.default(0),
   notices: z.array(z.looseObject({ at: number, type: text })).default([]),
 });
 
