@@ -256,7 +256,7 @@ export function seals(): Campaign {
     if (request === undefined) throw new Error(`add a ${name} request to fuzz/campaigns/seals.ts`);
     const { history, tokenCount } = door;
     const compaction = history?.type === "answers" ? history.compaction.route : undefined;
-    const others = ["/v1/plan", tokenCount?.route, compaction];
+    const others = ["/v1/plan", tokenCount?.routes[0], compaction];
     const paths = [door.routes[0], ...others].filter((path) => path !== undefined);
     const asked = fc.record({
       texts: fc.array(seal, { minLength: SEALS, maxLength: SEALS }),

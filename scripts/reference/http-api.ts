@@ -2,6 +2,11 @@ import { routeTable } from "../../src/gateway/http/routes.ts";
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { code, described, table } from "./table.ts";
 
+/** The paths of models for clients of Gemini's API. */
+const modelPlaces = (builtinDialects.get("gemini")?.door?.routes ?? []).map((path) =>
+  path.replace("/{model}:{action}", ""),
+);
+
 /** Routes by group, with what each does. */
 const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Turns: {
@@ -16,6 +21,29 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "The number of tokens of a Messages request. `x-patchbay-token-count` is `upstream` or `estimate`.",
     "POST /v1/responses/compact":
       "[Compacts](../guides/stored-responses.md#compaction) the conversation of the request.",
+  },
+  Gemini: {
+    ...Object.fromEntries(
+      modelPlaces.flatMap((place) => [
+        [
+          `POST ${place}/{model}:{action}`,
+          "A turn of Gemini's API. The action is `generateContent` or `streamGenerateContent`; a stream is SSE with `alt=sse`, else one JSON list.",
+        ],
+        [
+          `POST ${place}/{model}:countTokens`,
+          "The number of tokens of a Gemini request. `x-patchbay-token-count` is `upstream` or `estimate`.",
+        ],
+      ]),
+    ),
+    ...Object.fromEntries(
+      (builtinDialects.get("gemini")?.door?.models?.routes ?? []).flatMap((place) => [
+        [
+          `GET ${place}`,
+          "The names in `models`, in the form of Gemini's API: `pageSize`, `pageToken`.",
+        ],
+        [`GET ${place}/*`, "One model in that form."],
+      ]),
+    ),
   },
   "Stored responses": {
     "GET /v1/responses/{id}":
@@ -48,7 +76,8 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "GET /v1/models":
       "The names in `models`, and `upstream/model` for each model that an upstream lists.",
     "GET /v1/models/*": "One model.",
-    "POST /v1/plan": "The plan of a Chat, Responses or Messages request. No upstream is called.",
+    "POST /v1/plan":
+      "The plan of a Chat, Responses, Messages or Gemini request. No upstream is called.",
     "GET /v1/plans/*": "The plan of a past answer, by the id of the answer or of its request.",
     "GET /v1/usage": "[Sums of the tenant's usage](../guides/teams-and-keys.md#usage-and-cost).",
     "GET /v1/turns": "The tenant's latest turns: `last`, or `since` a number.",
@@ -82,11 +111,11 @@ export function httpApiPage(): string {
 
 After this page you know every route of a gateway. \`npm run docs\` makes this page from the route table.
 
-Base URLs work with and without \`/v1\`. Clients send their key as \`Authorization: Bearer\`, \`x-api-key\` or \`api-key\`. Errors have the form of the client's dialect, with a stable code from the [table of faults](faults.md); [headers](headers.md) lists the headers of requests and answers.
+Base URLs work with and without \`/v1\`. Clients send their key as \`Authorization: Bearer\`, \`x-api-key\` \`api-key\` or \`x-goog-api-key\`, or as \`key\` in the query. Errors have the form of the client's dialect, with a stable code from the [table of faults](faults.md); [headers](headers.md) lists the headers of requests and answers.
 
-Bodies may be compressed (\`content-encoding: gzip\`, \`deflate\`, \`br\` or \`zstd\`); other encodings get 415. \`HEAD\` works wherever \`GET\` does. An unknown path gets 404 with the nearest route.
+Bodies may be compressed (\`content-encoding: gzip\`, \`deflate\`, \`br\` or \`zstd\`); other encodings get 415. \`HEAD\` works wherever \`GET\` does. An unknown path gets 404 with the nearest route; below the paths of Gemini's API, with what is served there.
 
-Every stream ends with exactly one terminal: chat with one \`finish_reason\` per choice, then \`[DONE]\`; Responses with \`response.completed\`, \`response.incomplete\` or \`response.failed\`, then \`[DONE]\`; Messages with \`message_stop\` or \`error\`. A failure before the first event is an HTTP error.
+Every stream ends with exactly one terminal: chat with one \`finish_reason\` per choice, then \`[DONE]\`; Responses with \`response.completed\`, \`response.incomplete\` or \`response.failed\`, then \`[DONE]\`; Messages with \`message_stop\` or \`error\`; Gemini with a \`finishReason\` per candidate, or with an error after which the connection breaks off. A failure before the first event is an HTTP error.
 
 ${tables.join("\n\n")}
 `;

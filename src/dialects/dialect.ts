@@ -30,7 +30,10 @@ export type PathParams = Readonly<Record<string, string>>;
 
 /** Serves the clients of a dialect. */
 export type DoorDialect = {
-  /** Paths that take its requests by POST. `{model}` stands for a part of the path, slashes included. */
+  /**
+   * Paths that take its requests by POST. `{model}` stands for a part of the path, slashes included,
+   * and `{kind=a|b}` for one of these words.
+   */
   readonly routes: readonly string[];
   /** True if a body has the form of its requests, for paths that take any dialect. */
   isRequest(body: Fields): boolean;
@@ -56,8 +59,8 @@ export type DoorDialect = {
   readonly tokenCount?: TokenCountForm | undefined;
   /** For a dialect with its own routes and form for the list of models. */
   readonly models?: ModelListForm | undefined;
-  /** Unknown paths that begin with one of these are refused in its form. */
-  readonly prefixes?: readonly string[] | undefined;
+  /** Unknown paths that are refused in its form. */
+  readonly unknownPaths?: UnknownPaths | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
   /** The header in which its clients find the id of a request, if that is not `x-request-id`. */
@@ -76,9 +79,17 @@ export type StreamForm = {
 };
 
 export type TokenCountForm = {
-  /** The path that takes requests by POST. */
-  readonly route: string;
+  /** The paths that take requests by POST. */
+  readonly routes: readonly string[];
   body(tokens: number): Fields;
+};
+
+/** Paths that clients of a dialect may ask for although they are not served. */
+export type UnknownPaths = {
+  /** The beginnings of the paths. */
+  readonly prefixes: readonly string[];
+  /** Names what is served, without a full stop. */
+  readonly advice: string;
 };
 
 export type ModelListForm = {

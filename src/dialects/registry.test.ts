@@ -2,13 +2,21 @@ import { expect, it } from "vitest";
 import { clientName } from "../turn/names.ts";
 import { chat } from "./chat/chat.ts";
 import { builtinDialects, dialectRegistry } from "./registry.ts";
+import { gemini } from "./gemini/gemini.ts";
 import { messages } from "./messages/messages.ts";
 import { responses } from "./responses/responses.ts";
+
+/** A request of every dialect at once. */
+const request = {
+  model: "m",
+  input: "Hi",
+  messages: [{ role: "user", content: "Hi" }],
+  contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+};
 
 it.each(builtinDialects.doors)(
   "$name says of itself whether its streams tell the end of a call",
   ({ door, traits }) => {
-    const request = { model: "m", input: "Hi", messages: [{ role: "user", content: "Hi" }] };
     const context = { id: "x", created: 7, now: () => 7, newId: (prefix: string) => prefix };
     const turn = door.readRequest({ ...request, stream: true });
     const writer = door.writeEvents(turn, context);
@@ -18,13 +26,12 @@ it.each(builtinDialects.doors)(
     writer.each({ type: "call-start", ...call }, () => {});
     let said = "";
     writer.each({ type: "call-end", ...at, complete: true }, (text) => (said += text));
-    expect(traits.endsCalls).toBe(said !== "");
+    expect(traits.endsCalls && traits.sendsCallsLast !== true).toBe(said !== "");
     expect(turn.traits).toBe(traits);
   },
 );
 
 it.each(builtinDialects.doors)("$name ends a stream with its own marker", ({ door }) => {
-  const request = { model: "m", input: "Hi", messages: [{ role: "user", content: "Hi" }] };
   const context = { id: "x", created: 7, now: () => 7, newId: (prefix: string) => prefix };
   const writer = door.writeEvents(door.readRequest({ ...request, stream: true }), context);
   let said = "";
@@ -41,7 +48,7 @@ it("says how many choices an answer has room for", () => {
 
 it("makes an answer's id in the form of the dialect", () => {
   const ids = builtinDialects.doors.map(({ door }) => door.newAnswerId((prefix) => `${prefix}_1`));
-  expect(ids).toEqual(["chatcmpl-1", "resp_1", "msg_1"]);
+  expect(ids).toEqual(["chatcmpl-1", "resp_1", "msg_1", "answer_1"]);
 });
 
 it("finds the dialect that a body is of", () => {
@@ -50,6 +57,7 @@ it("finds the dialect that a body is of", () => {
   expect(of({ input: "Hi" })).toBe(responses.door);
   expect(of({ previous_response_id: "resp_1" })).toBe(responses.door);
   expect(of({})).toBe(responses.door);
+  expect(of({ contents: [{ parts: [{ text: "Hi" }] }] })).toBe(gemini.door);
   expect(of({ messages: [], system: "Be brief." })).toBe(messages.door);
   expect(of({ messages: [], tools: [{ name: "f", input_schema: {} }] })).toBe(messages.door);
 });

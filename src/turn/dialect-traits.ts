@@ -43,6 +43,8 @@ export type DialectTraits = {
   readonly prefills?: boolean | undefined;
   /** True if a stream marks the end of each call. */
   readonly endsCalls: boolean;
+  /** True if clients are sent calls at the end of the answer only. */
+  readonly sendsCallsLast?: boolean | undefined;
   /** True if the text and the calls of an answer are one message. */
   readonly callsInMessage: boolean;
   /** Fields of an answer that ended at a stop sequence. */

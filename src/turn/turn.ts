@@ -299,4 +299,6 @@ export type Params = {
   readonly thread?: Fields | undefined;
   /** Asks for a summary of the conversation in place of an answer. */
   readonly compaction?: Fields | undefined;
+  /** The name of content that the provider keeps, which comes before the conversation. */
+  readonly cachedContent?: string | undefined;
 };

@@ -17,7 +17,7 @@ const shaped: Dialect = {
       ...toyDialect.door,
       streams: { contentType: () => "application/toys" },
       ping: "\r\n",
-      prefixes: ["/toys"],
+      unknownPaths: { prefixes: ["/toys"], advice: "toys are below /toys/models" },
       models: {
         routes: ["/toys/models"],
         page: (names, query) => ({ toys: names, query }),

@@ -1,9 +1,55 @@
+import type { Fields } from "../../turn/turn.ts";
 import type { Dialect } from "../dialect.ts";
+import { geminiErrorText } from "./error-body.ts";
+import { models } from "./model-list.ts";
+import { readRequest, SERVED } from "./read-request.ts";
 import { geminiTraits } from "./traits.ts";
+import { contentType, writeAnswer, writeEvents } from "./write-events.ts";
+
+/** The paths of models, of Google AI Studio and of Vertex AI with and without a project. */
+const places = [
+  "/v1beta/models",
+  "/v1/models",
+  "/v1alpha/models",
+  "/v1beta/{collection=tunedModels|dynamic}",
+  ...["/v1beta1", "/v1"].flatMap((version) => [
+    `${version}/publishers/google/models`,
+    `${version}/projects/{project}/locations/{location}/publishers/google/models`,
+  ]),
+];
 
 /** Gemini's generateContent API, as Google AI Studio and Vertex AI serve it. */
 export const gemini = {
   name: "gemini",
   title: "Gemini",
   traits: geminiTraits,
+  door: {
+    routes: places.map((place) => `${place}/{model}:{action}`),
+    isRequest: ({ contents }: Fields) => typeof contents === "object" && contents !== null,
+    readRequest,
+    newAnswerId: (newId) => newId("answer"),
+    writeEvents,
+    streams: { contentType },
+    // The one sign of life that all readers bear, between frames as well as between the entries of a list.
+    ping: "\r\n",
+    endMarker: "",
+    writeAnswer,
+    writeError: geminiErrorText,
+    tokenCount: {
+      routes: places.map((place) => `${place}/{model}:countTokens`),
+      body: (tokens) => ({ totalTokens: tokens }),
+    },
+    models,
+    unknownPaths: {
+      prefixes: [
+        "/v1beta/",
+        "/v1alpha/",
+        "/v1beta1/",
+        "/v1/projects/",
+        "/v1/publishers/",
+        "/upload/",
+      ],
+      advice: SERVED,
+    },
+  },
 } as const satisfies Dialect;

@@ -22,14 +22,17 @@ export const geminiTraits: DialectTraits = {
     modalities: "generationConfig.responseModalities",
     serviceTier: "serviceTier",
     store: "store",
+    cachedContent: "cachedContent",
   },
   nestsTools: false,
   strictFunctions: false,
+  openStrict: true,
   builtinsAsFunctions: true,
   // Clients search the web by a separate request, and show its answer as the result.
   asksForHosted: true,
   sealsReasoning: true,
   endsCalls: true,
+  sendsCallsLast: true,
   callsInMessage: false,
   choices: 8,
 };

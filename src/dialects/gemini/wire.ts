@@ -70,6 +70,14 @@ export const ownGeminiExtra = (extra: Extra | undefined): Fields =>
   extra?.dialect === GEMINI ? { ...extra.fields, ...extra.hints } : nothing;
 const nothing: Fields = {};
 
+/** Keeps the part of which other dialects are sent less than it says. */
+export const besidePart = (part: Fields, fields: Fields): { readonly extra?: Extra } =>
+  geminiExtra(fields, { part });
+
+/** The part as its client sent it, to be sent in place of what was read of it. */
+export const partBeside = (extra: Extra | undefined): Fields | undefined =>
+  extra?.dialect === GEMINI ? fieldsOf(extra.hints?.part) : undefined;
+
 /** The part that a signature in reasoning belongs to: the text before it, the thought itself, or the next call. */
 export type SignedPart = "text" | "thought" | "next";
 

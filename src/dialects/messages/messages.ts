@@ -32,7 +32,7 @@ export const messages = {
     rateLimitHeaders,
     requestIdHeader: "request-id",
     tokenCount: {
-      route: `${messagesDoor}/count_tokens`,
+      routes: [`${messagesDoor}/count_tokens`],
       body: (tokens) => ({ input_tokens: tokens }),
     },
   },

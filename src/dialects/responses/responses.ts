@@ -63,7 +63,7 @@ export const responses = {
     writeError: faultBodyText,
     rateLimitHeaders,
     tokenCount: {
-      route: `${responsesDoor}/input_tokens`,
+      routes: [`${responsesDoor}/input_tokens`],
       body: (input_tokens) => ({ object: "response.input_tokens", input_tokens }),
     },
     socket,

@@ -107,6 +107,7 @@ const asked: Required<Params> = {
   prompt: { id: "p" },
   thread: { type: "create" },
   compaction: { type: "summarize" },
+  cachedContent: "cachedContents/x",
 };
 const names = Object.keys(asked) as (keyof Params)[];
 const dialects = ["chat", "responses"] as const;

@@ -102,6 +102,7 @@ export const params = {
   prompt: { type: fields, vital: "send its text itself in the request" },
   thread: { type: fields, vital: "send the whole conversation" },
   compaction: { type: fields, vital: "ask for a summary in words" },
+  cachedContent: { type: text, vital: "send the content itself in the request" },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;

@@ -10,7 +10,8 @@ const patterns = new Map<string, Pattern>();
 
 /**
  * The parts of a path that the names in a pattern match, decoded; undefined if the path does not
- * match. `{model}` matches one or more characters, slashes included, and so does a `*` at the end.
+ * match. `{model}` matches one or more characters, slashes included, and so does a `*` at the end;
+ * `{kind=a|b}` matches one of these words.
  */
 export function matchPath(pattern: string, path: string): PathParams | undefined {
   if (!/[{*]/.test(pattern)) return pattern === path ? {} : undefined;
@@ -24,11 +25,12 @@ export function matchPath(pattern: string, path: string): PathParams | undefined
 function compile(pattern: string): Pattern {
   const names: string[] = [];
   const shape = pattern
-    .split(/(\{\w+\}|\*$)/)
+    .split(/(\{\w+(?:=[\w|]+)?\}|\*$)/)
     .map((piece, at) => {
       if (at % 2 === 0) return piece.replaceAll(/[^\w/]/g, "\\$&");
-      names.push(piece.replaceAll(/[{}]/g, ""));
-      return "(.+)";
+      const [name = "", words = ".+"] = piece.replaceAll(/[{}]/g, "").split("=");
+      names.push(name);
+      return `(${words})`;
     })
     .join("");
   return { shape: new RegExp(`^${shape}$`, "s"), names };
@@ -58,19 +60,27 @@ export function findRoute(table: RouteTable, method: string, path: string): Foun
   const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
   const route = there.find((candidate) => candidate.method === wanted);
   if (route !== undefined) return { route, params: matchPath(route.path, place) ?? {} };
-  const offered = routes.filter(({ refuses }) => refuses !== true);
-  const methods = there.filter((one) => offered.includes(one)).map((one) => one.method);
+  const methods = there.filter(({ refuses }) => refuses !== true).map((one) => one.method);
   if (methods.length > 0)
     throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {
       allow: methods.join(", ").replace("GET", "GET, HEAD"),
     });
   const asked = place.slice(0, 200);
-  const near = nearest(asked, [...new Set(offered.map((one) => one.path))]);
-  throw new Fault(
-    "request.route",
-    `There is no ${asked} here; ${near === undefined ? "a client's base URL is this address, with or without /v1" : `the nearest route is ${near}`}.`,
-  );
+  throw new Fault("request.route", `There is no ${asked} here; ${adviceFor(table, path)}.`);
 }
+
+function adviceFor({ routes }: RouteTable, path: string): string {
+  const door = routes.find((one) => isUnknownPath(one, path))?.door;
+  if (door?.unknownPaths !== undefined) return door.unknownPaths.advice;
+  const offered = routes.filter(({ refuses }) => refuses !== true);
+  const near = nearest(path.slice(0, 200), [...new Set(offered.map((one) => one.path))]);
+  return near === undefined
+    ? "a client's base URL is this address, with or without /v1"
+    : `the nearest route is ${near}`;
+}
+
+const isUnknownPath = ({ door }: Route, path: string): boolean =>
+  door?.unknownPaths?.prefixes.some((one) => path.startsWith(one)) === true;
 
 function requireDecodable(path: string): void {
   try {
@@ -82,13 +92,15 @@ function requireDecodable(path: string): void {
 
 /**
  * A path as the routes have it: base URLs come with `/v1`, without it, and, with
- * clients that add it themselves, twice with it.
+ * clients that add a version themselves, twice with it or with two versions. Some
+ * clients escape colons.
  */
 function placeOf(table: RouteTable, path: string): string {
-  const place = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-  if (isRouted(table, place)) return place;
-  const versioned = `/v1${place.replace(/^(?:\/v1)+(?=\/)/, "")}`;
-  return isRouted(table, versioned) ? versioned : place;
+  const asked = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  const place = asked.replaceAll(/%3a/gi, ":");
+  const bare = place.replace(/^(?:\/v1)+(?=\/)/, "");
+  const forms = [place, `/v1${bare}`, bare.replace(/^(\/\w+)\1+(?=\/)/, "$1")];
+  return forms.find((one) => isRouted(table, one)) ?? asked;
 }
 
 const isRouted = ({ routes }: RouteTable, place: string): boolean =>
@@ -98,7 +110,6 @@ const isRouted = ({ routes }: RouteTable, place: string): boolean =>
 export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
   const place = placeOf(table, path);
   return table.routes.find(
-    ({ path: own, door }) =>
-      matchPath(own, place) !== undefined || door?.prefixes?.some((one) => path.startsWith(one)),
+    (one) => matchPath(one.path, place) !== undefined || isUnknownPath(one, path),
   )?.door;
 }

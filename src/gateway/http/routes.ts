@@ -51,24 +51,24 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
 const doorRoutes = (entry: DoorEntry): Route[] => {
   const { door } = entry;
   const { tokenCount, history, models } = door;
-  const routes = door.routes.flatMap((path): Route[] => [
-    { method: "POST", path, door, serve: (context) => serveTurn(context, door) },
-    listRoute(entry, path),
-  ]);
+  const routes: Route[] = [];
   const add = (method: string, path: string, serve: Route["serve"]): void =>
     void routes.push({ method, path, door, serve });
-  if (tokenCount !== undefined)
-    add("POST", tokenCount.route, (context) =>
+  // The paths of a door may match any action, so those of one come first.
+  for (const path of tokenCount?.routes ?? [])
+    add("POST", path, (context) =>
       withBody(context, (body) => {
         const asked = { dialect: door, body, params: context.params, readOnly: true } as const;
-        return recallRequest(context, asked, (request) =>
-          serveTokenCount(context, request, { door, form: tokenCount }),
-        );
+        return recallRequest(context, asked, (request) => serveTokenCount(context, request, door));
       }),
     );
   for (const path of models?.routes ?? []) {
     add("GET", path, (context) => serveModels(context, models));
     add("GET", `${path}/*`, (context) => serveModel(context, models));
+  }
+  for (const path of door.routes) {
+    add("POST", path, (context) => serveTurn(context, door));
+    routes.push(listRoute(entry, path));
   }
   if (history?.type === "completions") return [...routes, ...completionRoutes(door, history)];
   if (history?.type !== "answers") return routes;

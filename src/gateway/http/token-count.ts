@@ -1,4 +1,4 @@
-import type { DoorDialect, TokenCountForm } from "../../dialects/dialect.ts";
+import type { DoorDialect } from "../../dialects/dialect.ts";
 import { Fault } from "../../turn/fault.ts";
 import { inputTokens } from "../../upstreams/tokens.ts";
 import type { RecalledRequest } from "../history/recall.ts";
@@ -14,13 +14,12 @@ type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
 export async function serveTokenCount(
   context: RequestContext,
   request: RecalledRequest,
-  { door, form }: { readonly door: DoorDialect; readonly form: TokenCountForm },
+  { tokenCount, requestIdHeader = "x-request-id" }: DoorDialect,
 ): Promise<void> {
   const { requestId } = context;
   const { tokens, by } = await count(context, request);
-  const { requestIdHeader = "x-request-id" } = door;
   const headers = { "x-patchbay-token-count": by, [requestIdHeader]: requestId };
-  sendJson(context, 200, form.body(tokens), headers);
+  sendJson(context, 200, tokenCount?.body(tokens) ?? {}, headers);
 }
 
 async function count(

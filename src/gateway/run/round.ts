@@ -209,6 +209,7 @@ export function roundStages(
     plan.verdicts.length > 0 &&
     plan.asked.stream &&
     traits.endsCalls &&
+    traits.sendsCallsLast !== true &&
     link.upstream.traits?.endsCalls === false;
   if (ruleNeedsEnds || clientNeedsEnds) {
     const quietMs = rules.stopAfter ? Math.min(QUIET_MS, rules.graceMs) : undefined;

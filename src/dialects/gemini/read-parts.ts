@@ -1,0 +1,144 @@
+/** Reads the parts of a content that are texts, media and results. */
+
+import { isFields } from "../../json/json.ts";
+import type { Fields, Part } from "../../turn/turn.ts";
+import { given } from "../shared/loose.ts";
+import { fieldsAt, invalid, optionalTextAt, textAt, type Repair } from "../shared/shape.ts";
+import { camelFields, optionalListOf } from "./read-fields.ts";
+import { besidePart, geminiExtra } from "./wire.ts";
+
+/** Reads media that a part brings along or refers to; `rest`: the fields beside them. */
+export function readMedia(part: Fields, path: string): Part {
+  const { inlineData, fileData, thought: _, thoughtSignature: __, ...rest } = part;
+  if (inlineData != null) return readBytes(inlineData, `${path}.inlineData`, rest);
+  const where = `${path}.fileData`;
+  const file = camelFields(fieldsAt(fileData, where, "an object with `fileUri`"));
+  const uri = textAt(file.fileUri, `${where}.fileUri`);
+  const mimeType = optionalTextAt(file.mimeType, `${where}.mimeType`) ?? typeByName(uri);
+  const name = optionalTextAt(file.displayName, `${where}.displayName`);
+  const extra = besidePart(part, given(rest));
+  // Files that the provider keeps, and what only its models watch, have no meaning elsewhere.
+  if (!isPublic(uri)) return { type: "opaque", dialect: "gemini", raw: part };
+  if (mimeType.startsWith("image/")) return { type: "image", url: uri, ...extra };
+  return documents.test(mimeType)
+    ? { type: "file", url: uri, ...given({ name }), ...extra }
+    : { type: "opaque", dialect: "gemini", raw: part };
+}
+
+const documents = /^(?:application\/pdf|text\/|application\/json)/;
+
+/** True for an address that every provider can read. */
+const isPublic = (uri: string): boolean =>
+  /^https?:\/\//i.test(uri) &&
+  !/^https?:\/\/(?:generativelanguage\.googleapis\.com|storage\.cloud\.google\.com|(?:www\.|m\.)?youtube\.com|youtu\.be)(?:[:/]|$)/i.test(
+    uri,
+  );
+
+const types: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  pdf: "application/pdf",
+  txt: "text/plain",
+};
+
+/** The type of a file that names none. */
+function typeByName(uri: string): string {
+  const [, ending = ""] = /\.([A-Za-z0-9]{1,5})(?:[?#]|$)/.exec(uri.slice(-2000)) ?? [];
+  return types[ending.toLowerCase()] ?? "";
+}
+
+const BYTES = "an object with `mimeType` and `data`";
+
+function readBytes(raw: unknown, path: string, rest: Fields): Part {
+  const { mimeType, data: text, displayName, ...more } = camelFields(fieldsAt(raw, path, BYTES));
+  const type = (optionalTextAt(mimeType, `${path}.mimeType`) ?? "").toLowerCase();
+  const data = inOneAlphabet(textAt(text, `${path}.data`));
+  const name = optionalTextAt(displayName, `${path}.displayName`);
+  const extra = geminiExtra(given({ ...more, ...rest }));
+  const [kind = "", format = ""] = type.split(/[/;]/);
+  if (kind === "audio") return { type: "audio", data, format: formats[format] ?? format, ...extra };
+  const url = `data:${type === "" ? "application/octet-stream" : type};base64,${data}`;
+  if (kind === "image") return { type: "image", url, ...extra };
+  return { type: "file", data: url, ...given({ name }), ...extra };
+}
+
+/** Names of audio formats in other dialects. */
+const formats: Readonly<Record<string, string>> = {
+  mpeg: "mp3",
+  "x-wav": "wav",
+  wave: "wav",
+};
+
+/** Some clients write bytes in the alphabet of URLs. */
+const inOneAlphabet = (data: string): string =>
+  data.includes("-") || data.includes("_") ? data.replaceAll("-", "+").replaceAll("_", "/") : data;
+
+/** What a tool answered. */
+export type ReadResponse = { readonly parts: Part[]; readonly isError: boolean };
+
+/** Reads the content of a result: its text, and media beside it. */
+export function readResponse(
+  response: unknown,
+  media: unknown,
+  { path, repair }: { readonly path: string; readonly repair: Repair },
+): ReadResponse {
+  const parts = readOutput(response, `${path}.response`, repair);
+  for (const [at, raw] of optionalListOf(media, `${path}.parts`).entries()) {
+    const where = `${path}.parts[${at}]`;
+    const part = camelFields(fieldsAt(raw, where, "an object with `inlineData` or `fileData`"));
+    if (part.inlineData == null && part.fileData == null)
+      throw invalid(where, "must have `inlineData` or `fileData`");
+    parts.push(readMedia(part, where));
+  }
+  return { parts, isError: isFailure(response) };
+}
+
+function readOutput(response: unknown, path: string, repair: Repair): Part[] {
+  if (response === undefined || response === null) return [];
+  if (!isFields(response)) {
+    repair(path, "the API takes an object");
+    const text = typeof response === "string" ? response : JSON.stringify(response);
+    return [{ type: "text", text }];
+  }
+  const [key, ...others] = Object.keys(response);
+  if (key === undefined) return [];
+  const value = response[key];
+  const isBare = others.length === 0 && (key === "output" || key === "error");
+  const text = isBare && typeof value === "string" ? value : JSON.stringify(response);
+  return [{ type: "text", text }];
+}
+
+/** Names of fields in the results of failed calls. Some clients add the name of the function. */
+const ofFailures = new Set(["error", "name"]);
+
+function isFailure(response: unknown): boolean {
+  if (!isFields(response) || response.error == null || response.error === "") return false;
+  return Object.keys(response).every((key) => ofFailures.has(key));
+}
+
+/** True for a part that holds media. */
+export const isMedia = (part: Fields): boolean => part.inlineData != null || part.fileData != null;
+
+/** The texts of instructions: one content, its parts, or a text. */
+export function readInstructions(raw: unknown, path: string, repair: Repair): Part[] {
+  if (raw === undefined || raw === null) return [];
+  if (typeof raw === "string") {
+    repair(path, "the API takes a content with parts");
+    return raw === "" ? [] : [{ type: "text", text: raw }];
+  }
+  const isContent = isFields(raw) && raw.text === undefined;
+  const parts = isContent ? raw.parts : raw;
+  if (!isContent) repair(path, "the API takes a content with parts");
+  const where = isContent ? `${path}.parts` : path;
+  return optionalListOf(parts, where).flatMap((one, at): Part[] => {
+    const inner = `${where}[${at}]`;
+    const part = camelFields(fieldsAt(one, inner, 'a part such as {"text":"Be brief."}'));
+    if (isMedia(part)) return [readMedia(part, inner)];
+    if (part.text == null) return [{ type: "opaque", dialect: "gemini", raw: part }];
+    const text = textAt(part.text, `${inner}.text`);
+    return text === "" ? [] : [{ type: "text", text }];
+  });
+}
