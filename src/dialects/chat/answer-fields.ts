@@ -64,6 +64,10 @@ const reasons: Readonly<Record<StopReason, string>> = {
   pause: "length",
 };
 
+/** True if the client declares `functions` in place of tools, and so expects calls as `function_call`. */
+export const declaresFunctions = ({ tools, functions }: Fields): boolean =>
+  Array.isArray(functions) && functions.length > 0 && tools == null;
+
 /** `legacy`: the client expects a `function_call`, and the answer has one. */
 export const writeFinish = (stop: StopReason, legacy: boolean): string =>
   legacy && stop === "calls" ? "function_call" : reasons[stop];

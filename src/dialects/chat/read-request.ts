@@ -4,9 +4,18 @@ import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { clientName } from "../../turn/names.ts";
 import { isSeal } from "../../turn/seal.ts";
-import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
+import type { Call, Fields, Item, Part, Reasoning, ToolChoice, Turn } from "../../turn/turn.ts";
 import { responsesDoor } from "../responses/traits.ts";
 import { filledText, fieldsOf, given, numberOf } from "../shared/loose.ts";
+import { readContent, readFormat } from "../shared/openai-content.ts";
+import { chatForm, unknownFields } from "../shared/openai-form.ts";
+import {
+  readNamed,
+  readOldFunction,
+  readTool,
+  readToolChoice,
+  toolsReader,
+} from "../shared/openai-tools.ts";
 import { readParams } from "../shared/params.ts";
 import {
   fieldsAt,
@@ -20,9 +29,7 @@ import {
   textAt,
   type Repair,
 } from "../shared/shape.ts";
-import { detailsText, readAnnotation } from "./answer-fields.ts";
-import { declaresFunctions, chatExtra, readFormat } from "./request-fields.ts";
-import { readToolChoice, readTools } from "./tools.ts";
+import { declaresFunctions, detailsText, readAnnotation } from "./answer-fields.ts";
 import { chatTraits } from "./traits.ts";
 
 /** The fields that are read here. The table of parameters has the others. */
@@ -57,9 +64,10 @@ export function readRequest(body: Fields): Turn {
   const { items, places } = readMessages(messages, repair);
   const idle = idleFields(body);
   for (const name of idle) repair(name, "it means nothing without tools");
-  const tools = readTools(body);
+  const tools = body.tools == null ? readFunctions(body.functions) : readTools(body.tools);
   append(repairs, tools.repairs);
-  const hasChoice = !idle.includes("tool_choice");
+  const hasChoice =
+    (body.tool_choice !== undefined || body.function_call != null) && !idle.includes("tool_choice");
   return {
     dialect: "chat",
     traits: chatTraits,
@@ -67,10 +75,11 @@ export function readRequest(body: Fields): Turn {
     items,
     places,
     tools: tools.tools,
-    toolChoice: hasChoice
-      ? readToolChoice(body.tool_choice, body.function_call, repair)
-      : undefined,
-    format: body.response_format == null ? undefined : readFormat(body.response_format),
+    toolChoice: hasChoice ? readChoice(body, repair) : undefined,
+    format:
+      body.response_format == null
+        ? undefined
+        : readFormat(body.response_format, "response_format", chatForm, repair),
     params: {
       ...(hasLogprobs && { logprobs: 0 }),
       ...params,
@@ -109,6 +118,21 @@ function idleFields(body: Fields): readonly string[] {
   return idle;
 }
 
+const readTools = toolsReader("tools", (raw, path, repair) =>
+  readTool(raw, path, chatForm, repair),
+);
+const readFunctions = toolsReader("functions", (raw, path) => readOldFunction(raw, path, chatForm));
+
+/** Reads `tool_choice`, or the old `function_call`, which is reported once. */
+function readChoice(
+  { tool_choice: choice, function_call: old }: Fields,
+  repair: Repair,
+): ToolChoice | undefined {
+  if (choice !== undefined) return readToolChoice(choice, "tool_choice", chatForm, repair);
+  if (typeof old === "string") return readToolChoice(old, "function_call", chatForm, () => {});
+  return { type: "tool", tool: readNamed("function", old, "function_call") };
+}
+
 /** The reason for the repair of a message in the form of old functions. */
 const OLD_MESSAGE = "chat has calls and results of tools now";
 
@@ -131,8 +155,14 @@ function readMessages(
       case "system":
       case "developer":
       case "user": {
-        const parts = readContent(content, `${path}.content`, repair);
-        items.push({ type: "message", role, parts, ...named, ...chatExtra(message, messageKeys) });
+        const parts = readContent(content, `${path}.content`, chatForm, repair);
+        items.push({
+          type: "message",
+          role,
+          parts,
+          ...named,
+          ...unknownFields(chatForm, message, messageKeys),
+        });
         break;
       }
       case "assistant":
@@ -150,7 +180,7 @@ function readMessages(
           throw invalid(`${path}.tool_call_id`, "must be the id of the call that this answers");
         const kind = calls.get(id)?.kind ?? "function";
         const parts = readResult(content, path, repair);
-        const extra = chatExtra(message, resultKeys);
+        const extra = unknownFields(chatForm, message, resultKeys);
         items.push({ type: "result", call: id, kind, ...named, parts, ...extra });
         break;
       }
@@ -159,7 +189,7 @@ function readMessages(
         // The old form has no ids: it answers the last call of that name.
         const id = idsByName.get(filledText(message.name) ?? "") ?? legacyId(at);
         const parts = readResult(content, path, repair);
-        const extra = chatExtra(message, messageKeys);
+        const extra = unknownFields(chatForm, message, messageKeys);
         items.push({ type: "result", call: id, kind: "function", parts, ...extra });
         break;
       }
@@ -211,7 +241,8 @@ function readAssistant(message: Fields, place: Place): Item[] {
     calls.push(readOldCall(oldCall, `${path}.function_call`, at));
   }
   const parts = readText(message, refusal, place, calls.length > 0);
-  const { extra } = chatExtra(
+  const { extra } = unknownFields(
+    chatForm,
     message,
     typeof reasoning === "string" ? reasoningKeys : assistantKeys,
   );
@@ -269,7 +300,7 @@ function readText(
   hasCalls: boolean,
 ): Part[] {
   const isNone = content === undefined || content === null || (content === "" && hasCalls);
-  const parts = isNone ? [] : readContent(content, `${path}.content`, repair);
+  const parts = isNone ? [] : readContent(content, `${path}.content`, chatForm, repair);
   if (refusal !== undefined) parts.push({ type: "refusal", text: refusal });
   const [first] = parts;
   if (!Array.isArray(annotations) || annotations.length === 0 || first?.type !== "text")
@@ -307,7 +338,7 @@ function readCall(value: unknown, path: string): Call {
     name: clientName(filledTextAt(called.name, `${where}.name`)),
     input: optionalTextAt(called[field], `${where}.${field}`) ?? "",
     ...given({ namespace: filledText(called.namespace) }),
-    ...chatExtra(raw, callKeys, kind, ["name", "namespace", field]),
+    ...unknownFields(chatForm, raw, callKeys, kind, ["name", "namespace", field]),
   };
 }
 
@@ -329,90 +360,5 @@ const legacyId = (at: number): string => `call_${at}`;
 
 function readResult(content: unknown, path: string, repair: Repair): Part[] {
   if (content === undefined || content === null) return [];
-  return readContent(content, `${path}.content`, repair);
+  return readContent(content, `${path}.content`, chatForm, repair);
 }
-
-/** Reads the content of a message: a string, or parts. */
-function readContent(content: unknown, path: string, repair: Repair): Part[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  const repairPart = (): void => repair(path, "chat has other names for these content parts");
-  if (Array.isArray(content))
-    return content.map((part: unknown, at) => readPart(part, `${path}[${at}]`, repairPart));
-  throw invalid(path, "must be a string or an array of content parts");
-}
-
-/** Reads a part, also as the Responses API has it: clients mix them up. */
-function readPart(value: unknown, path: string, repair: () => void): Part {
-  const part = fieldsAt(value, path, "a content part: an object with `type`");
-  const type = filledTextAt(part.type, `${path}.type`);
-  switch (type) {
-    case "text":
-    case "input_text":
-    case "output_text":
-      if (type !== "text") repair();
-      return {
-        type: "text",
-        text: textAt(part.text, `${path}.text`),
-        ...chatExtra(part, textKeys),
-      };
-    case "refusal":
-      return { type: "refusal", text: textAt(part.refusal, `${path}.refusal`) };
-    case "image_url": {
-      const isFlat = typeof part.image_url === "string";
-      if (isFlat) repair();
-      const where = `${path}.image_url`;
-      const image = isFlat
-        ? { url: part.image_url }
-        : fieldsAt(part.image_url, where, "an object with `url`");
-      return {
-        type: "image",
-        url: textAt(image.url, `${where}.url`),
-        detail: optionalTextAt(image.detail, `${where}.detail`),
-        ...chatExtra(part, ["type", "image_url"], "image_url", ["url", "detail"]),
-      };
-    }
-    case "input_image":
-      repair();
-      return {
-        type: "image",
-        url: optionalTextAt(part.image_url, `${path}.image_url`),
-        fileId: optionalTextAt(part.file_id, `${path}.file_id`),
-        detail: optionalTextAt(part.detail, `${path}.detail`),
-        ...chatExtra(part, ["type", "image_url", "file_id", "detail"]),
-      };
-    case "input_audio": {
-      const where = `${path}.input_audio`;
-      const audio = fieldsAt(part.input_audio, where, "an object with `data` and `format`");
-      return {
-        type: "audio",
-        data: textAt(audio.data, `${where}.data`),
-        format: textAt(audio.format, `${where}.format`),
-        ...chatExtra(part, ["type", "input_audio"], "input_audio", ["data", "format"]),
-      };
-    }
-    case "file":
-    case "input_file": {
-      const isFlat = type === "input_file";
-      if (isFlat) repair();
-      const where = isFlat ? path : `${path}.file`;
-      const file = isFlat
-        ? part
-        : fieldsAt(part.file, where, "an object with `file_data` or `file_id`");
-      return {
-        type: "file",
-        ...(isFlat && { url: optionalTextAt(part.file_url, `${path}.file_url`) }),
-        data: optionalTextAt(file.file_data, `${where}.file_data`),
-        fileId: optionalTextAt(file.file_id, `${where}.file_id`),
-        name: optionalTextAt(file.filename, `${where}.filename`),
-        ...(isFlat
-          ? chatExtra(part, ["type", "file_url", ...fileKeys])
-          : chatExtra(part, ["type", "file"], "file", fileKeys)),
-      };
-    }
-    default:
-      return { type: "opaque", dialect: "chat", raw: value };
-  }
-}
-
-const textKeys = ["type", "text"];
-const fileKeys = ["file_data", "file_id", "filename"];

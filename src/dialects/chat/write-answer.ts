@@ -2,16 +2,17 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Part, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
+import { ownExtra } from "../shared/content.ts";
 import { given } from "../shared/loose.ts";
 import { lossReporter, losePause } from "../shared/losses.ts";
 import {
+  declaresFunctions,
   mergedPieces,
   writeChatAnnotation,
   writeFinish,
   writeHosted,
   writeUsage,
 } from "./answer-fields.ts";
-import { declaresFunctions, ownChatExtra } from "./request-fields.ts";
 
 /** Writes a whole answer as a `chat.completion`. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
@@ -67,10 +68,10 @@ function writeChoice(
     item.type === "opaque" ? (writeHosted(item.raw, index, context) ?? []) : [],
   );
   return {
-    ...ownChatExtra(choiceExtra),
+    ...ownExtra(choiceExtra, "chat"),
     index,
     message: {
-      ...(vendorExtras ?? []).map(ownChatExtra).reduce(mergedPieces, {}),
+      ...(vendorExtras ?? []).map((extra) => ownExtra(extra, "chat")).reduce(mergedPieces, {}),
       role: "assistant",
       content: content === "" && (calls.length > 0 || refusal !== null) ? null : content,
       refusal,
@@ -107,7 +108,7 @@ function writeReasoning(items: readonly Item[]): Fields {
 
 /** The signatures of reasoning, in the fields in which they came. */
 export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "extra">): Fields => ({
-  ...ownChatExtra(extra),
+  ...ownExtra(extra, "chat"),
   ...(details === undefined ? {} : { reasoning_details: details }),
 });
 
@@ -115,7 +116,7 @@ export const signatureOf = ({ details, extra }: Pick<Reasoning, "details" | "ext
 const writeCall = ({ id, kind, name, namespace, input, extra }: Call): Fields => {
   const named = { name, ...given({ namespace }) };
   return {
-    ...ownChatExtra(extra),
+    ...ownExtra(extra, "chat"),
     id,
     ...(kind === "custom"
       ? { type: "custom", custom: { ...named, input } }

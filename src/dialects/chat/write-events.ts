@@ -18,11 +18,17 @@ import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
+import { ownExtra } from "../shared/content.ts";
 import { given } from "../shared/loose.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
-import { writeChatAnnotation, writeFinish, writeHosted, writeUsage } from "./answer-fields.ts";
-import { declaresFunctions, ownChatExtra } from "./request-fields.ts";
+import {
+  declaresFunctions,
+  writeChatAnnotation,
+  writeFinish,
+  writeHosted,
+  writeUsage,
+} from "./answer-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
 
 /** A delta with a hole for its text; `around`, the text before and after it, is made when it is first written. */
@@ -162,7 +168,7 @@ class ChatWriter implements EventWriter<ClientName> {
   }
 
   #writeVendorExtra({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
-    const fields = ownChatExtra(extra);
+    const fields = ownExtra(extra, "chat");
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
     if (of === "reasoning") choice.signed = true;
@@ -266,7 +272,7 @@ function callForm(
   const [type, key] = kind === "custom" ? ["custom", "input"] : ["function", "arguments"];
   const called = { name, ...given({ namespace }), [key]: "" };
   return {
-    open: { tool_calls: [{ ...ownChatExtra(extra), index, id, type, [type]: called }] },
+    open: { tool_calls: [{ ...ownExtra(extra, "chat"), index, id, type, [type]: called }] },
     more: { tool_calls: [{ index, [type]: { [key]: HOLE } }] },
   };
 }

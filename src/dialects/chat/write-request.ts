@@ -1,5 +1,4 @@
 import { append } from "../../turn/append.ts";
-import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type {
@@ -11,25 +10,27 @@ import type {
   Part,
   Reasoning,
   Result,
+  Role,
   Turn,
 } from "../../turn/turn.ts";
-import { itemPath } from "../../turn/path.ts";
 import type { Target, WrittenRequest } from "../dialect.ts";
-import { fieldsOf } from "../shared/loose.ts";
-import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
-import { forwardedText, withTools } from "../shared/source-text.ts";
 import {
   ERROR_IN_TEXT,
-  FILE_NAMED,
-  fileName,
-  leftOutText,
-  reportForeign,
+  itemNotes,
+  type ItemNotes,
+  ownExtra,
   withErrorText,
 } from "../shared/content.ts";
-import { writeToolChoice, writeTools } from "./tools.ts";
-import { ownChatExtra, writeFormat } from "./request-fields.ts";
+import { fieldsOf } from "../shared/loose.ts";
+import { writeFormat, writeParts } from "../shared/openai-content.ts";
+import { chatForm } from "../shared/openai-form.ts";
+import { toolsWriter, writeToolChoice } from "../shared/openai-tools.ts";
+import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
+import { forwardedText, withTools } from "../shared/source-text.ts";
 import { chatTraits } from "./traits.ts";
 import { areSigned, detailsText, mergedPieces } from "./answer-fields.ts";
+
+const writeTools = toolsWriter(chatForm);
 
 /** Writes a turn as a Chat Completions request, and reports what the form has no room for. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
@@ -45,14 +46,17 @@ function forward(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
 }
 
 function translate(turn: Turn<UpstreamName>, { profile, model }: Target): WrittenRequest {
-  const { messages, decisions } = new ConversationWriter(turn, profile);
+  const {
+    messages,
+    notes: { decisions },
+  } = new ConversationWriter(turn, profile);
   const params = writeParams(turn, { name: "chat", traits: chatTraits }, profile);
   const tools = writeTools(turn.tools);
   const body: Record<string, unknown> = { model, messages, ...params.fields };
   append(decisions, params.decisions);
   append(decisions, tools.decisions);
 
-  if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
+  if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice, chatForm);
   if (tools.text === undefined) {
     // Upstreams refuse fields about tools in a request without tools.
     const parallel = paramPath("parallelCalls", turn.traits);
@@ -65,7 +69,7 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   }
   // Text is the default, and not every upstream knows the word for it.
   if (turn.format !== undefined && turn.format.type !== "text") {
-    body.response_format = writeFormat(turn.format);
+    body.response_format = writeFormat(turn.format, chatForm);
     const reason = "the chat dialect has no such format";
     if (body.response_format === undefined)
       decisions.push({ path: turn.traits.format.path, action: "dropped", reason });
@@ -142,21 +146,19 @@ type AssistantMessage = {
 /** Writes the conversation as chat upstreams want it: calls in one message, results directly after it. */
 class ConversationWriter {
   readonly messages: Fields[] = [];
-  readonly decisions: Decision[] = [];
-  readonly #turn: Turn<UpstreamName>;
+  readonly notes: ItemNotes;
   readonly #profile: Profile;
   /** True if the client itself chose parts, in this dialect. Others are written as one string if possible. */
   readonly #keepsParts: boolean;
-  #at = 0;
   #assistant: AssistantMessage | undefined;
 
   constructor(turn: Turn<UpstreamName>, profile: Profile) {
-    this.#turn = turn;
+    this.notes = itemNotes(turn);
     this.#profile = profile;
     this.#keepsParts = turn.dialect === "chat";
     for (const item of turn.items) {
       this.#write(item);
-      this.#at++;
+      this.notes.at++;
     }
     this.#close();
   }
@@ -172,28 +174,19 @@ class ConversationWriter {
         return this.#push({
           ...this.#ownFields(item.extra),
           role: item.role,
-          content: this.#contentOf(this.#writeParts(item.parts, ".content")),
+          content: this.#contentOf(item.parts, item.role),
           ...(item.name === undefined ? {} : { name: item.name }),
         });
       case "result":
-        return this.#writeResult(withErrorText(item, () => this.#note("reshaped", ERROR_IN_TEXT)));
+        return this.#writeResult(
+          withErrorText(item, () => this.notes.add(ERROR_IN_TEXT, "reshaped")),
+        );
       case "opaque":
         if (item.dialect === "chat") return this.#push(item.raw);
-        return this.#note("dropped", `chat has no such item as \`${String(item.raw.type)}\``);
+        return this.notes.add(`chat has no such item as \`${String(item.raw.type)}\``);
       default:
         item satisfies never;
     }
-  }
-
-  /**
-   * Notes a change of the current item, or of the field `within` it. The path never numbers a part:
-   * repairs of the history may have moved it.
-   */
-  #note(action: Decision["action"], reason: string, within = ""): void {
-    const path = itemPath(this.#turn, this.#at) + within;
-    const last = this.decisions.at(-1);
-    if (last?.path !== path || last.reason !== reason)
-      this.decisions.push({ path, action, reason });
   }
 
   #push(message: Fields): void {
@@ -222,10 +215,10 @@ class ConversationWriter {
     const reasoning = [...before, ...followingReasoning];
     const form = this.#profile.reasoning;
     this.messages.push({
-      ...reasoning.map((item) => ownChatExtra(item.extra)).reduce(mergedPieces, {}),
+      ...reasoning.map((item) => ownExtra(item.extra, "chat")).reduce(mergedPieces, {}),
       ...extra,
       role: "assistant",
-      content: isSilent ? null : this.#contentOf(texts),
+      content: isSilent ? null : this.#joined(texts),
       ...(refusals.length === 0 ? {} : { refusal: refusals.join("") }),
       ...(name === undefined ? {} : { name }),
       ...writeReasoning(
@@ -240,11 +233,11 @@ class ConversationWriter {
     const { name, reasoning: form } = this.#profile;
     const isKept = isWritable(item, form);
     if (!isKept && (readableText(item) !== "" || areSigned(item.details)))
-      this.#note("dropped", `the ${name} profile does not take reasoning back`);
+      this.notes.add(`the ${name} profile does not take reasoning back`);
     else if (areSigned(item.details) && !takesDetails(form))
-      this.#note("dropped", `the ${name} profile does not take \`reasoning_details\` back`);
+      this.notes.add(`the ${name} profile does not take \`reasoning_details\` back`);
     // Fields of this dialect that came with it go back to its upstream unchanged.
-    if (!isKept && Object.keys(ownChatExtra(item.extra)).length === 0) return;
+    if (!isKept && Object.keys(ownExtra(item.extra, "chat")).length === 0) return;
     const message = this.#openMessage();
     const isAfterText = message.parts.length > 0 && message.calls.length === 0;
     (isAfterText ? message.followingReasoning : message.reasoning).push(item);
@@ -261,18 +254,18 @@ class ConversationWriter {
     }
     const message = this.#openMessage();
     if (message.calls.length > 0 && item.parts.length > 0)
-      this.#note(
-        "repaired",
+      this.notes.add(
         "chat allows no message between calls and their results; the message is sent with the calls",
+        "repaired",
       );
     for (const part of item.parts) {
       const isWord = part.type === "text" || part.type === "refusal";
       if (isWord || (part.type === "opaque" && part.dialect === "chat"))
-        append(message.parts, this.#writeParts([part], ".content"));
+        append(message.parts, this.#writeParts([part], "assistant", ".content"));
       else
-        this.#note(
-          "dropped",
+        this.notes.add(
           "in chat, a message of an assistant can only contain text",
+          "dropped",
           ".content",
         );
     }
@@ -292,91 +285,59 @@ class ConversationWriter {
   }
 
   #writeResult(item: Result): void {
-    const parts = this.#writeParts(item.parts, this.#keepsParts ? ".content" : ".output");
+    const field = this.#keepsParts ? ".content" : ".output";
     this.#push({
       ...this.#ownFields(item.extra),
       role: "tool",
       tool_call_id: item.call,
       ...(item.name === undefined ? {} : { name: item.name }),
-      content: parts.every(isPlainText) ? parts.map(({ text }) => text).join("\n") : parts,
+      content:
+        plainText(item.parts, "\n") ?? joined(this.#writeParts(item.parts, "user", field), "\n"),
     });
   }
 
-  #contentOf(parts: readonly Fields[]): string | readonly Fields[] {
-    // Every upstream takes a string.
-    return parts.every(isPlainText) && (parts.length < 2 || !this.#keepsParts)
-      ? parts.map(({ text }) => text).join("\n\n")
-      : parts;
+  /** Every upstream takes a string, so parts are only written where a string cannot say the same. */
+  #contentOf(parts: readonly Part[], role: Role): string | readonly Fields[] {
+    const text = parts.length < 2 || !this.#keepsParts ? plainText(parts, PARAGRAPH) : undefined;
+    return text ?? this.#joined(this.#writeParts(parts, role, ".content"));
   }
 
-  /** Writes parts, and a text in place of each that chat has no form for. `field`: the field that holds them. */
-  #writeParts(parts: readonly Part[], field: string): Fields[] {
-    return parts.map((part) => {
-      if (part.type === "text" && (part.annotations?.length ?? 0) > 0)
-        this.#note("dropped", "a chat request has no field for annotations", field);
-      if (part.type === "text" && part.extra === undefined)
-        return { type: "text", text: part.text };
-      if (part.type !== "refusal" && part.type !== "opaque")
-        reportForeign(part.extra, "chat", (reason) => this.#note("dropped", reason, field));
-      const written = writePart(part);
-      if (typeof written !== "string") {
-        if (part.type === "file" && fileName(part) !== part.name)
-          this.#note("repaired", FILE_NAMED, field);
-        return written;
-      }
-      this.#note("dropped", written, field);
-      return { type: "text", text: leftOutText(part) };
-    });
+  #joined(parts: readonly Fields[]): string | readonly Fields[] {
+    return parts.length < 2 || !this.#keepsParts ? joined(parts, PARAGRAPH) : parts;
+  }
+
+  /** `field`: the field that holds the parts. */
+  #writeParts(parts: readonly Part[], role: Role, field: string): Fields[] {
+    return writeParts(parts, role, chatForm, (reason, action) =>
+      this.notes.add(reason, action, field),
+    );
   }
 
   /** Unknown fields of the client are sent to upstreams of its dialect only. */
   #ownFields(extra: Extra | undefined): Fields {
     if (extra === undefined || extra.dialect === "chat") return extra?.fields ?? {};
     for (const [key, value] of Object.entries(extra.fields))
-      if (value !== null) this.#note("dropped", "chat has no such field", `.${key}`);
+      if (value !== null) this.notes.add("chat has no such field", "dropped", `.${key}`);
     return {};
   }
 }
 
-/** True if a written part holds a text and nothing else. */
-const isPlainText = (part: Fields): boolean =>
-  part.type === "text" && Object.keys(part).length === 2;
+const PARAGRAPH = "\n\n";
 
-/** A part as chat writes it, or the reason why chat cannot. */
-function writePart(part: Part): Fields | string {
-  switch (part.type) {
-    case "text":
-      return { ...ownChatExtra(part.extra), type: "text", text: part.text };
-    case "refusal":
-      return { type: "refusal", refusal: part.text };
-    case "image": {
-      const { url, detail } = part;
-      if (url === undefined) return "chat has no images by file id";
-      return nested(part, "image_url", { url, detail });
-    }
-    case "audio": {
-      const { data, format } = part;
-      return nested(part, "input_audio", { data, format });
-    }
-    case "file": {
-      const { data, fileId } = part;
-      if (data === undefined && fileId === undefined) return "chat has no files by URL";
-      return nested(part, "file", { file_data: data, file_id: fileId, filename: fileName(part) });
-    }
-    case "opaque":
-      return part.dialect === "chat"
-        ? (part.raw as Fields)
-        : `chat has no such part as one of the ${part.dialect} dialect`;
-    default:
-      return part satisfies never;
+/** The text of parts that are nothing but text; undefined if there are others. */
+function plainText(parts: readonly Part[], separator: string): string | undefined {
+  let text = "";
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at];
+    if (part?.type !== "text" || part.extra !== undefined || part.annotations !== undefined)
+      return undefined;
+    text += at === 0 ? part.text : separator + part.text;
   }
+  return text;
 }
 
-function nested(
-  part: Exclude<Part, { type: "refusal" | "opaque" }>,
-  type: string,
-  fields: Fields,
-): Fields {
-  const own = ownChatExtra(part.extra);
-  return { ...own, type, [type]: { ...fieldsOf(own[type]), ...fields } };
-}
+/** The same of written parts; the parts themselves if there are others. */
+const joined = (parts: readonly Fields[], separator: string): string | readonly Fields[] =>
+  parts.every((part) => part.type === "text" && Object.keys(part).length === 2)
+    ? parts.map(({ text }) => text).join(separator)
+    : parts;

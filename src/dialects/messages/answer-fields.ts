@@ -2,6 +2,7 @@
 
 import type { StopReason, Usage } from "../../turn/event.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
+import { ownExtra } from "../shared/content.ts";
 import {
   countOf,
   counted,
@@ -11,8 +12,6 @@ import {
   hasShape,
   meaningsOf,
 } from "../shared/loose.ts";
-
-import { ownMessagesExtra } from "./extra.ts";
 
 const stops = meaningsOf<StopReason>({
   end: "end_turn stop_sequence compaction",
@@ -104,7 +103,7 @@ export const isWholeUsage = (raw: unknown): boolean =>
 export function writeUsage(usage: Usage | undefined): Fields {
   const { input = 0, output = 0, cached, cacheWrite, reasoning, extra } = usage ?? {};
   return {
-    ...ownMessagesExtra(extra),
+    ...ownExtra(extra, "messages"),
     input_tokens: Math.max(0, input - (cached ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite ?? 0,
     cache_read_input_tokens: cached ?? 0,

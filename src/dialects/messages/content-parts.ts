@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
-import { leftOutText } from "../shared/content.ts";
+import { leftOutText, ownExtra } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import { invalid, shaped } from "../shared/shape.ts";
 import { isOwnCitation, readCitation, writeCitation } from "./answer-fields.ts";
-import { besideWords, blockBeside, messagesExtra, ownMessagesExtra } from "./extra.ts";
+import { besideWords, blockBeside, messagesExtra } from "./extra.ts";
 import { blockSchema, blockSchemas, type MediaSource } from "./schema.ts";
 
 /** The blocks of a message's content; a string is one of text. */
@@ -119,7 +119,7 @@ export function writePart(part: Part, own: boolean): Fields | string {
         type: "text",
         text: part.text,
         ...(citations.length > 0 && { citations }),
-        ...ownMessagesExtra(part.extra),
+        ...ownExtra(part.extra, "messages"),
       };
     }
     case "refusal":
@@ -128,14 +128,14 @@ export function writePart(part: Part, own: boolean): Fields | string {
       const source = writeSource(part.url, part.fileId, own);
       return source === undefined || !(own || isImage(source))
         ? "the messages dialect takes JPEG, PNG, GIF and WebP images, as bytes or by URL"
-        : { type: "image", source, ...ownMessagesExtra(part.extra) };
+        : { type: "image", source, ...ownExtra(part.extra, "messages") };
     }
     case "file": {
       const source = writeFile(part, own);
       if (source === undefined || !(own || isFilled(source)))
         return "the messages dialect takes PDF and text files only";
       const title = filledText(part.name) === undefined ? {} : { title: part.name };
-      return { type: "document", source, ...title, ...ownMessagesExtra(part.extra) };
+      return { type: "document", source, ...title, ...ownExtra(part.extra, "messages") };
     }
     case "audio":
       return "the messages dialect takes no audio";

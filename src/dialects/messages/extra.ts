@@ -26,10 +26,6 @@ export function messagesExtra(rest: Fields, hints?: Fields): { readonly extra?: 
 }
 const nothing = {};
 
-/** All fields that were kept for this dialect. */
-export const ownMessagesExtra = (extra: Extra | undefined): Fields =>
-  extra?.dialect === "messages" ? { ...extra.fields, ...extra.hints } : nothing;
-
 /** Keeps the block of a text part that other dialects are sent instead of it. */
 export const besideWords = (block: Fields): Extra => ({
   dialect: "messages",

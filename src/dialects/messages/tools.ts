@@ -1,10 +1,10 @@
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
-import { reportForeign } from "../shared/content.ts";
+import { reportForeign, ownExtra } from "../shared/content.ts";
 import { invalid, parametersOf, shaped } from "../shared/shape.ts";
 import { filledText, given } from "../shared/loose.ts";
-import { messagesExtra, ownMessagesExtra } from "./extra.ts";
+import { messagesExtra } from "./extra.ts";
 import { choiceSchema, customToolSchema, toolSchema } from "./schema.ts";
 import type { KindOfTool } from "./read-request.ts";
 
@@ -198,7 +198,7 @@ function writeTool(tool: Tool<UpstreamName>, mayDefer: boolean): Fields | string
         input_schema: withType(parametersOf(schema)),
         ...(strict === true && { strict }),
         ...(loaded === true && mayDefer && { defer_loading: true }),
-        ...ownMessagesExtra(extra),
+        ...ownExtra(extra, "messages"),
       };
     }
     case "builtin":

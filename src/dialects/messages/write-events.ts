@@ -12,11 +12,12 @@ import type { AnyName, ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
 import { asNextParagraph, literalsOf, type Pieces } from "../shared/frame-runs.ts";
+import { ownExtra } from "../shared/content.ts";
 import { fieldsOf } from "../shared/loose.ts";
 import { isReportable, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { isOwnCitation, writeCitation, writeStop, writeUsage } from "./answer-fields.ts";
 import { errorBody } from "./error-body.ts";
-import { isRedacted, ownMessagesExtra, UNSIGNED } from "./extra.ts";
+import { isRedacted, UNSIGNED } from "./extra.ts";
 
 type Event<Type extends TurnEvent<ClientName>["type"]> = Extract<
   TurnEvent<ClientName>,
@@ -399,5 +400,5 @@ const callBlock = <Name extends AnyName>(
   id: call.id,
   name: call.name,
   input,
-  ...ownMessagesExtra(call.extra),
+  ...ownExtra(call.extra, "messages"),
 });

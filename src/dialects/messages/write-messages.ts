@@ -3,7 +3,6 @@ import type { Decision } from "../../turn/decision.ts";
 import { isBySystem } from "../../turn/item.ts";
 import { isFields } from "../../json/json.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type {
   Call,
@@ -16,12 +15,16 @@ import type {
   Turn,
 } from "../../turn/turn.ts";
 import { exactJsonOf } from "../../json/exact.ts";
-import { leftOutText, reportForeign } from "../shared/content.ts";
+import {
+  itemNotes,
+  leftOutText,
+  type OnReason,
+  ownExtra,
+  reportForeign,
+} from "../shared/content.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
 import { losesCitations, writePart } from "./content-parts.ts";
-import { isRedacted, ownMessagesExtra } from "./extra.ts";
-
-type Note = (action: Decision["action"], reason: string, within?: string) => void;
+import { isRedacted } from "./extra.ts";
 
 type WrittenMessages = {
   readonly system: readonly Fields[];
@@ -35,13 +38,8 @@ export function writeMessages(
   profile: Profile,
   isPrefillTaken: boolean,
 ): WrittenMessages {
-  const decisions: Decision[] = [];
-  let at = 0;
-  const note: Note = (action, reason, within = "") => {
-    const path = itemPath(turn, at) + within;
-    const last = decisions.at(-1);
-    if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
-  };
+  const notes = itemNotes(turn);
+  const note = notes.add;
   const system: Fields[] = [];
   const list = new MessageList(note, isPrefillTaken);
   const context: Writing = { own: turn.dialect === "messages", profile, note };
@@ -54,13 +52,13 @@ export function writeMessages(
       isAtStart = false;
       writeItem(item, list, context);
     }
-    at++;
+    notes.at++;
   }
-  at = Math.max(0, turn.items.length - 1);
-  return { system, messages: list.end(), decisions };
+  notes.at = Math.max(0, turn.items.length - 1);
+  return { system, messages: list.end(), decisions: notes.decisions };
 }
 
-type Writing = { readonly own: boolean; readonly profile: Profile; readonly note: Note };
+type Writing = { readonly own: boolean; readonly profile: Profile; readonly note: OnReason };
 
 function writeItem(item: Item<UpstreamName>, list: MessageList, context: Writing): void {
   const { profile, note } = context;
@@ -69,7 +67,7 @@ function writeItem(item: Item<UpstreamName>, list: MessageList, context: Writing
       return writeMessage(item, list, context);
     case "reasoning": {
       const blocks = writeReasoning(item, profile.reasoning);
-      if (blocks.length === 0 && isWorded(item)) note("dropped", lostReasoning(profile));
+      if (blocks.length === 0 && isWorded(item)) note(lostReasoning(profile));
       return list.add("assistant", blocks);
     }
     case "call":
@@ -80,10 +78,7 @@ function writeItem(item: Item<UpstreamName>, list: MessageList, context: Writing
       return list.add("user", [writeResult(item, context)]);
     case "opaque":
       if (item.dialect === "messages") return list.add("assistant", [item.raw]);
-      return note(
-        "dropped",
-        `the messages dialect has no such item as \`${String(item.raw.type)}\``,
-      );
+      return note(`the messages dialect has no such item as \`${String(item.raw.type)}\``);
     default:
       item satisfies never;
   }
@@ -96,7 +91,7 @@ const lostReasoning = ({ name, reasoning }: Profile): string =>
 
 function writeMessage(item: Message, list: MessageList, context: Writing): void {
   const blocks = writeBlocks(item.parts, context);
-  const extra = ownMessagesExtra(item.extra);
+  const extra = ownExtra(item.extra, "messages");
   reportLost(item, context.note);
   const { role } = item;
   if (role === "user" || role === "assistant") list.add(role, blocks, extra);
@@ -104,10 +99,9 @@ function writeMessage(item: Message, list: MessageList, context: Writing): void 
 }
 
 /** Reports fields beside the content that have no place here. The name of a result is that of its call. */
-function reportLost(item: Message | Call<UpstreamName> | Result, note: Note): void {
-  if (item.type === "message" && item.name !== undefined)
-    note("dropped", "the messages dialect has no names");
-  reportForeign(item.extra, "messages", (reason) => note("dropped", reason));
+function reportLost(item: Message | Call<UpstreamName> | Result, note: OnReason): void {
+  if (item.type === "message" && item.name !== undefined) note("the messages dialect has no names");
+  reportForeign(item.extra, "messages", note);
 }
 
 /**
@@ -120,12 +114,12 @@ function writeBlocks(parts: readonly Part[], { own, note, profile }: Writing): F
       return part.loads.map((tool_name) => ({ type: "tool_reference", tool_name }));
     const block = writePart(part, own);
     if (typeof block === "string") {
-      note("dropped", block, ".content");
+      note(block, "dropped", ".content");
       return [{ type: "text", text: leftOutText(part) }];
     }
     if (part.type !== "refusal" && part.type !== "opaque")
-      reportForeign(part.extra, "messages", (reason) => note("dropped", reason, ".content"));
-    if (part.type === "text" && losesCitations(part)) note("dropped", FOREIGN_CITATION, ".content");
+      reportForeign(part.extra, "messages", (reason) => note(reason, "dropped", ".content"));
+    if (part.type === "text" && losesCitations(part)) note(FOREIGN_CITATION, "dropped", ".content");
     return isBlank(block) ? [] : [block];
   });
 }
@@ -138,7 +132,7 @@ const isBlank = ({ type, text }: Fields): boolean =>
 function writeCall({ id, name, input, extra }: Call<UpstreamName>): Fields {
   const value = exactJsonOf(input === "" ? "{}" : input);
   return {
-    ...ownMessagesExtra(extra),
+    ...ownExtra(extra, "messages"),
     type: "tool_use",
     id,
     name,
@@ -155,7 +149,7 @@ function writeResult(item: Result, context: Writing): Fields {
     tool_use_id: item.call,
     ...(blocks.length > 0 && { content: isPlain ? first.text : blocks }),
     ...(item.isError === true && { is_error: true }),
-    ...ownMessagesExtra(item.extra),
+    ...ownExtra(item.extra, "messages"),
   };
 }
 
@@ -205,8 +199,6 @@ const DETAIL_FORMAT = "anthropic-claude";
 const isWorded = (item: Reasoning): boolean =>
   item.encrypted !== undefined || item.details !== undefined || wordsOf(item) !== "";
 
-type MessageNote = (action: Decision["action"], reason: string) => void;
-
 type Role = "user" | "assistant";
 type Open = { role: Role | "system"; content: Fields[]; extra: Fields };
 
@@ -214,14 +206,14 @@ const CONTINUE = "Continue.";
 
 /** Messages whose roles take turns, beginning with the user's. */
 class MessageList {
-  readonly #note: MessageNote;
+  readonly #note: OnReason;
   /** True if the model continues a beginning of its answer. */
   readonly #isPrefillTaken: boolean;
   readonly #messages: Open[] = [];
   /** System messages whose place depends on the role of the next message. */
   #waiting: Open[] = [];
 
-  constructor(note: MessageNote, isPrefillTaken: boolean) {
+  constructor(note: OnReason, isPrefillTaken: boolean) {
     this.#note = note;
     this.#isPrefillTaken = isPrefillTaken;
   }
@@ -236,7 +228,7 @@ class MessageList {
       return;
     }
     if (last === undefined && role === "assistant") {
-      this.#note("repaired", "a conversation must begin with a user message");
+      this.#note("a conversation must begin with a user message", "repaired");
       this.#open("user", [{ type: "text", text: CONTINUE }]);
     }
     this.#open(role, [...blocks], extra);
@@ -254,7 +246,7 @@ class MessageList {
     const last = this.#messages.at(-1);
     const isPrefill = last?.role === "assistant" && last.content.every(isWords);
     if (last === undefined || (isPrefill && !this.#isPrefillTaken)) {
-      this.#note("repaired", "the model answers the user, so the user is taken to have asked");
+      this.#note("the model answers the user, so the user is taken to have asked", "repaired");
       this.#open("user", [{ type: "text", text: CONTINUE }]);
     } else if (isPrefill) trimEnd(last.content);
     return this.#messages.map(({ role, content, extra }) => ({ role, content, ...extra }));
@@ -283,8 +275,8 @@ class MessageList {
       return;
     }
     this.#note(
-      "reshaped",
       "the system message becomes part of a user message, marked as a reminder",
+      "reshaped",
     );
     for (const { content } of waiting)
       for (const block of content)

@@ -1,10 +1,7 @@
 /** Fields of items and parts: texts, the status, and those that a turn has no word for. */
 
 import type { Extra, Fields, Status } from "../../turn/turn.ts";
-import { reportForeign } from "../shared/content.ts";
-
-/** Called with the reason why part of a request has no form in this dialect, or was repaired. */
-export type OnReason = (reason: string, action?: "repaired") => void;
+import { type OnReason, ownExtra, reportForeign } from "../shared/content.ts";
 
 /** For answers: their content was read in this dialect or made for it. */
 export const silently: OnReason = () => {};
@@ -17,14 +14,10 @@ export function responsesExtra(raw: Fields, known: readonly string[]): Extra | u
   return fields && { dialect: "responses", fields };
 }
 
-const none: Fields = {};
-
 /** The extra fields of this dialect; those of another are reported. */
 export function ownResponsesExtra(extra: Extra | undefined, report: OnReason): Fields {
-  if (extra === undefined) return none;
-  if (extra.dialect === "responses") return extra.fields;
   reportForeign(extra, "responses", report);
-  return none;
+  return ownExtra(extra, "responses");
 }
 
 /** A status that a turn has no word for, such as `failed`, stays among the extra fields. */

@@ -11,11 +11,14 @@ import type {
   Result,
   ToolDeclarations,
 } from "../../turn/turn.ts";
+import type { OnReason } from "../shared/content.ts";
 import { given, inputText } from "../shared/loose.ts";
-import { readItemTools } from "../shared/read-tool.ts";
+import { readContent, writeParts } from "../shared/openai-content.ts";
+import { otherForm, responsesForm } from "../shared/openai-form.ts";
+import { readItemTools, writeTool } from "../shared/openai-tools.ts";
 import { invalid, shaped, optionalTextAt, textAt } from "../shared/shape.ts";
 import type { Repair } from "../shared/shape.ts";
-import { responsesExtra, isStatus, ownResponsesExtra, type OnReason, silently } from "./fields.ts";
+import { responsesExtra, isStatus, ownResponsesExtra, silently } from "./fields.ts";
 import {
   type CallKind,
   canRun,
@@ -25,8 +28,7 @@ import {
   kindOfResult,
   valueOf,
 } from "./kinds.ts";
-import { OTHER_PARTS, readContent, writeContent, writeOutputPart } from "./content-parts.ts";
-import { toolForm, writeItemTools } from "./tools.ts";
+import { writeOutputPart } from "./content-parts.ts";
 
 /** The path of an item in the request, and the recorder of its repairs. */
 type FieldContext = { readonly path: string; readonly repair: Repair };
@@ -92,7 +94,7 @@ function plainMessage(raw: unknown): Message | undefined {
 
 /** The tools that an item declares. */
 const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
-  Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, toolForm) : undefined;
+  Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, responsesForm) : undefined;
 
 const withStatus = (raw: Fields, known: readonly string[]): readonly string[] =>
   raw.status === null || isStatus(raw.status) ? [...known, "status"] : known;
@@ -106,7 +108,7 @@ function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
     role: knownRoles.has(role) ? (role as Message["role"]) : shaped(roles, role, `${path}.role`),
     id: optionalTextAt(raw.id, `${path}.id`),
     phase: optionalTextAt(raw.phase, `${path}.phase`),
-    parts: readContent(raw.content, `${path}.content`, repair),
+    parts: readContent(raw.content, `${path}.content`, responsesForm, repair),
     status: isStatus(status) ? status : undefined,
     extra: responsesExtra(raw, withStatus(raw, ofMessages)),
   };
@@ -119,7 +121,8 @@ function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
   const id = optionalTextAt(raw.id, `${path}.id`);
   const summary = shaped(paragraphs, raw.summary, `${path}.summary`);
   const content = shaped(paragraphs, raw.content, `${path}.content`);
-  if (content?.some(({ type }) => type === "text") === true) repair(`${path}.content`, OTHER_PARTS);
+  if (content?.some(({ type }) => type === "text") === true)
+    repair(`${path}.content`, otherForm(responsesForm, "content parts"));
   return {
     type: "reasoning",
     id,
@@ -178,7 +181,7 @@ function readResult(kind: CallKind, raw: Fields, { path, repair }: FieldContext)
 function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext): Result["parts"] {
   switch (kind.outputForm) {
     case "parts":
-      return readContent(raw, path, repair);
+      return readContent(raw, path, responsesForm, repair);
     case "text": {
       const text = optionalTextAt(raw, path);
       return text === undefined ? [] : [{ type: "text", text }];
@@ -201,7 +204,7 @@ export function writeItem<Name extends AnyName>(
       return {
         type: "message",
         role: item.role,
-        content: writeContent(item.parts, item.role, report),
+        content: writeParts(item.parts, item.role, responsesForm, report),
         ...given({ id: item.id, status: item.status, phase: item.phase }),
         ...ownResponsesExtra(item.extra, report),
       };
@@ -270,12 +273,15 @@ function writeOutput(kind: CallKind, { parts, declares }: Result, report: OnReas
     case "parts": {
       const [first] = parts;
       const isPlain = parts.length === 1 && first?.type === "text" && first.extra === undefined;
-      return isPlain ? first.text : writeContent(parts, "user", report);
+      return isPlain ? first.text : writeParts(parts, "user", responsesForm, report);
     }
     case "text":
       return parts.length === 0 ? undefined : joinTexts(parts, report);
     case "value": {
-      if (declares !== undefined) return writeItemTools(declares.tools, report);
+      if (declares !== undefined)
+        return declares.tools.flatMap(
+          (tool) => writeTool(tool, { form: responsesForm, report }) ?? [],
+        );
       // The outputs of commands, or the tools that were found: a list either way.
       const text = joinTexts(parts, report);
       const list = jsonOf(text);

@@ -5,8 +5,10 @@ import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
 import { repairInto, invalid, readModel, shaped, type Repair } from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
 import { chatDoor } from "../chat/traits.ts";
-import { readToolChoice, readTools } from "./tools.ts";
-import { readFormat } from "./format.ts";
+import { readFormat } from "../shared/openai-content.ts";
+import { responsesForm } from "../shared/openai-form.ts";
+import { readToolChoice } from "../shared/openai-tools.ts";
+import { readTools } from "./tools.ts";
 import { readItem } from "./items.ts";
 import { responsesTraits } from "./traits.ts";
 
@@ -42,8 +44,13 @@ export function readRequest(body: Fields): Turn {
     model,
     items,
     tools: tools.tools,
-    toolChoice: readToolChoice(body.tool_choice, repair),
-    format: readFormat(shaped(group, body.text, "text")?.format, repair),
+    toolChoice: readToolChoice(body.tool_choice, "tool_choice", responsesForm, repair),
+    format: readFormat(
+      shaped(group, body.text, "text")?.format,
+      "text.format",
+      responsesForm,
+      repair,
+    ),
     params: withLogprobs(params),
     stream: shaped(flag, body.stream, "stream") ?? false,
     usageWanted: true,

@@ -4,13 +4,15 @@ import type { Fault } from "../../turn/fault.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { ClientName } from "../../turn/names.ts";
 import { SHARED_LENGTH, type SharedText } from "../../turn/shared-text.ts";
-import type { Extra, Fields, Reasoning, Turn } from "../../turn/turn.ts";
+import type { Extra, Fields, Format, Reasoning, Turn } from "../../turn/turn.ts";
 import type { KeptAnswer, WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { isReportable, losePause, lossReporter, type OnLoss } from "../shared/losses.ts";
 import { filledText } from "../shared/loose.ts";
-import { echoFormat } from "./format.ts";
-import { echoText, writeToolChoice } from "./tools.ts";
+import { writeFormat } from "../shared/openai-content.ts";
+import { responsesForm } from "../shared/openai-form.ts";
+import { writeToolChoice } from "../shared/openai-tools.ts";
+import { echoText } from "./tools.ts";
 import { itemIdPrefix, itemId, outputItemText } from "./items.ts";
 
 /** The fields of a response that change while it is made. */
@@ -52,7 +54,8 @@ export class ResponseObject {
       model,
       // The request as the answer repeats it, with the API's defaults for what was left out.
       instructions: instructionsOf(turn) ?? null,
-      tool_choice: turn.toolChoice === undefined ? "auto" : writeToolChoice(turn.toolChoice),
+      tool_choice:
+        turn.toolChoice === undefined ? "auto" : writeToolChoice(turn.toolChoice, responsesForm),
       text: { format: echoFormat(turn.format), verbosity: params.verbosity },
       reasoning: { effort: params.effort ?? null, summary: params.reasoningSummary ?? null },
       parallel_tool_calls: params.parallelCalls ?? true,
@@ -125,6 +128,12 @@ export const writeUsage = (usage: Usage): Fields => ({
   output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
   total_tokens: usage.total,
 });
+
+/** The format as an answer repeats it: with what was left out. */
+function echoFormat(format: Format | undefined): Fields {
+  const written = (format && writeFormat(format, responsesForm)) ?? { type: "text" };
+  return format?.type === "schema" ? { description: null, strict: false, ...written } : written;
+}
 
 function instructionsOf({ items: [first] }: Turn): string | undefined {
   if (first === undefined || !isInstructions(first)) return undefined;

@@ -153,7 +153,7 @@ describe("a request to a Responses upstream", () => {
       "messages[3] dropped",
       "response_format dropped",
       "odd dropped",
-      "tools dropped",
+      "tools[0] dropped",
     ]);
   });
 

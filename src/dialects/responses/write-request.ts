@@ -1,22 +1,20 @@
 import { append } from "../../turn/append.ts";
 import { isInstructions } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { Target, WrittenRequest } from "../dialect.ts";
-import { ERROR_IN_TEXT, withErrorText } from "../shared/content.ts";
+import { ERROR_IN_TEXT, itemNotes, type ItemNotes, withErrorText } from "../shared/content.ts";
+import { writeFormat } from "../shared/openai-content.ts";
+import { responsesForm } from "../shared/openai-form.ts";
+import { writeToolChoice } from "../shared/openai-tools.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
 import { forwardedText, withTools } from "../shared/source-text.ts";
-import { othersToolsText, ownToolsText, writeToolChoice } from "./tools.ts";
-import type { OnReason } from "./fields.ts";
-import { writeFormat } from "./format.ts";
+import { othersToolsText, ownToolsText } from "./tools.ts";
 import { withKnownAnnotations } from "./content-parts.ts";
 import { withoutMadeId, writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
-
-type Drop = (path: string, reason: string, action?: "dropped" | "reshaped" | "repaired") => void;
 
 /** Writes a request: the client's own where nothing is to change, else one from the turn. */
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
@@ -27,39 +25,33 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenReque
     { name: "responses", traits: responsesTraits },
     profile,
   );
-  const reported = new Set<string>();
-  const drop: Drop = (path, reason, action = "dropped") => {
-    const key = `${path} ${reason}`;
-    if (!reported.has(key)) decisions.push({ path, action, reason });
-    reported.add(key);
-  };
-  const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, drop) };
+  const notes = itemNotes(turn);
+  const body: Record<string, unknown> = { model: to.model, ...writeItems(turn, profile, notes) };
+  append(decisions, notes.decisions);
   if (turn.stream) body.stream = true;
-  if (turn.toolChoice !== undefined) body.tool_choice = writeToolChoice(turn.toolChoice);
+  if (turn.toolChoice !== undefined)
+    body.tool_choice = writeToolChoice(turn.toolChoice, responsesForm);
   Object.assign(body, fields);
   if (turn.format !== undefined) {
-    const format = writeFormat(turn.format);
+    const format = writeFormat(turn.format, responsesForm);
+    const reason = "the responses dialect has no such format";
     if (format === undefined)
-      drop(turn.traits.format.path, "the responses dialect has no such format");
+      decisions.push({ path: turn.traits.format.path, action: "dropped", reason });
     else body.text = { ...(fields.text as Fields | undefined), format };
   }
   if (body.top_logprobs !== undefined) include(body, LOGPROBS);
   if (turn.dialect !== "responses") setForOthers(body, profile);
   append(decisions, writeExtra(turn, "responses", body));
   addFields(body, profile);
-  return { text: withWrittenTools(body, turn, drop), decisions };
+  const tools = (turn.dialect === "responses" ? ownToolsText : othersToolsText)(turn.tools);
+  append(decisions, tools.decisions);
+  const text = tools.text === undefined ? JSON.stringify(body) : withTools(body, tools.text);
+  return { text, decisions };
 }
 
-function withWrittenTools(body: Fields, turn: Turn<UpstreamName>, drop: Drop): string {
-  if (turn.tools.length === 0) return JSON.stringify(body);
-  const write = turn.dialect === "responses" ? ownToolsText : othersToolsText;
-  const { text, reasons } = write(turn.tools);
-  for (const reason of reasons) drop("tools", reason);
-  return withTools(body, text);
-}
-
-function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fields {
+function writeItems(turn: Turn<UpstreamName>, profile: Profile, notes: ItemNotes): Fields {
   const written: Fields[] = [];
+  const isOwn = turn.dialect === "responses";
   let instructions: string | undefined;
   for (const [at, kept] of turn.items.entries()) {
     const item = withoutMadeId(kept);
@@ -67,21 +59,19 @@ function writeItems(turn: Turn<UpstreamName>, profile: Profile, drop: Drop): Fie
       instructions = plainText(item);
       continue;
     }
-    const report: OnReason = (reason, action) => drop(itemPath(turn, at), reason, action);
-    if (item.type === "reasoning" && turn.dialect !== "responses" && isNothing(item)) continue;
+    notes.at = at;
+    if (item.type === "reasoning" && !isOwn && isNothing(item)) continue;
     if (item.type === "reasoning" && profile.reasoning === "none") {
-      report(`the ${profile.name} profile takes no past reasoning`);
+      notes.add(`the ${profile.name} profile takes no past reasoning`);
       continue;
     }
-    const reportError = (): void => drop(itemPath(turn, at), ERROR_IN_TEXT, "reshaped");
-    const shown = item.type === "result" ? withErrorText(item, reportError) : item;
-    const isOwn = turn.dialect === "responses";
-    const fields = writeItem(
-      shown.type === "message"
-        ? { ...shown, parts: withKnownAnnotations(shown.parts, isOwn, report) }
-        : shown,
-      report,
-    );
+    const shown =
+      item.type === "result"
+        ? withErrorText(item, () => notes.add(ERROR_IN_TEXT, "reshaped"))
+        : item.type === "message"
+          ? { ...item, parts: withKnownAnnotations(item.parts, isOwn, notes.add) }
+          : item;
+    const fields = writeItem(shown, notes.add);
     if (fields !== undefined) written.push(fields);
   }
   return { ...(instructions !== undefined && { instructions }), input: written };

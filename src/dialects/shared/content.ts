@@ -1,4 +1,37 @@
-import type { DialectName, Extra, Part, Result } from "../../turn/turn.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import { itemPath } from "../../turn/path.ts";
+import type { DialectName, Extra, Fields, Part, Result, Turn } from "../../turn/turn.ts";
+
+/**
+ * Receives the reason why a part of a request was dropped, or another action on it. `within`: the
+ * path of the part in its item.
+ */
+export type OnReason = (reason: string, action?: Decision["action"], within?: string) => void;
+
+/** The decisions on the items of a turn while they are written. */
+export type ItemNotes = {
+  readonly decisions: Decision[];
+  /** The index of the item that is written. */
+  at: number;
+  /** Repetitions count once. */
+  readonly add: OnReason;
+};
+
+export function itemNotes(turn: Turn<UpstreamName>): ItemNotes {
+  const decisions: Decision[] = [];
+  const notes: ItemNotes = {
+    decisions,
+    at: 0,
+    // The path never numbers a part: repairs of the history may have moved it.
+    add(reason, action = "dropped", within = "") {
+      const path = itemPath(turn, notes.at) + within;
+      const last = decisions.at(-1);
+      if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
+    },
+  };
+  return notes;
+}
 
 /** The decision for a result of an error in a dialect that does not mark errors. */
 export const ERROR_IN_TEXT = "the text of the result states that it is an error";
@@ -48,6 +81,14 @@ const endings: Readonly<Record<string, string>> = {
 /** The text in place of content that a dialect has no form for: it may be the only content. */
 export const leftOutText = ({ type }: Part): string =>
   `(Here was ${type === "opaque" ? "" : `${type} `}content that cannot be shown.)`;
+
+const nothing: Fields = {};
+
+/** The unknown fields that were kept for a dialect. */
+export function ownExtra(extra: Extra | undefined, dialect: DialectName): Fields {
+  if (extra?.dialect !== dialect) return nothing;
+  return extra.hints === undefined ? extra.fields : { ...extra.fields, ...extra.hints };
+}
 
 /** Reports the fields that were kept for another dialect than the one written. Null is "not set". */
 export function reportForeign(
