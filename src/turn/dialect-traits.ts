@@ -39,6 +39,8 @@ export type DialectTraits = {
   readonly sealsInDetails?: boolean | undefined;
   /** True if all of its reasoning carries that text beside readable reasoning, also for upstreams that want none back. */
   readonly signsReasoning?: boolean | undefined;
+  /** True if only models of this dialect can have made that text, unless it is a seal. */
+  readonly ownsSignatures?: boolean | undefined;
   /** True if an answer continues the conversation's last message, if that is the model's. */
   readonly prefills?: boolean | undefined;
   /** True if a stream marks the end of each call. */

@@ -168,12 +168,14 @@ export class Candidate {
     return undefined;
   }
 
-  /** A part of the model gets its signature back, if that came before it. */
+  /** A part of the model gets its signature back, if that came before it, or the seal of it. */
   #signed(part: Fields): Fields {
-    const { own } = this.#signatures;
-    if (own === undefined || part.thoughtSignature !== undefined) return part;
-    this.#signatures.own = undefined;
-    return { ...part, thoughtSignature: own };
+    if (part.thoughtSignature !== undefined) return part;
+    const thoughtSignature = signatureOf(this.#signatures);
+    if (thoughtSignature === undefined) return part;
+    this.#signatures = { seals: [] };
+    this.#hasText = false;
+    return { ...part, thoughtSignature };
   }
 
   /** Takes log-probabilities of a text. Returns the member for them if they can be sent at once. */

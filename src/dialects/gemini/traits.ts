@@ -31,6 +31,7 @@ export const geminiTraits: DialectTraits = {
   // Clients search the web by a separate request, and show its answer as the result.
   asksForHosted: true,
   sealsReasoning: true,
+  ownsSignatures: true,
   endsCalls: true,
   sendsCallsLast: true,
   callsInMessage: false,

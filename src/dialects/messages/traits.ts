@@ -33,6 +33,7 @@ export const messagesTraits: DialectTraits = {
   asksForHosted: true,
   sealsReasoning: true,
   signsReasoning: true,
+  ownsSignatures: true,
   prefills: true,
   endsCalls: true,
   callsInMessage: false,

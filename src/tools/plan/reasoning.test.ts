@@ -53,19 +53,23 @@ describe("reasoning", () => {
     expect(decisions.filter(({ action }) => action === "dropped")).toEqual([]);
   });
 
-  it("that a provider of the Messages API has signed is not for one that has items", () => {
-    const signed: Reasoning = {
-      type: "reasoning",
-      summary: ["Hm."],
-      content: [],
-      encrypted: "c2lnbmF0dXJl",
-    };
-    const asked = ask({ dialect: "messages", items: [message("user", "go"), signed] });
-    const { turn, decisions } = planTools(asked, openaiResponses, { origin: "openai/gpt" });
-    expect(turn.items).toEqual([message("user", "go")]);
-    const reason = "only the model that wrote the reasoning can read it";
-    expect(decisions).toEqual([{ path: "messages[1]", action: "dropped", reason }]);
-  });
+  it.each(["messages", "gemini"])(
+    "that a provider of the %s dialect has signed is not for one that has items",
+    (dialect) => {
+      const signed: Reasoning = {
+        type: "reasoning",
+        summary: ["Hm."],
+        content: [],
+        encrypted: "c2lnbmF0dXJl",
+      };
+      const asked = ask({ dialect, items: [message("user", "go"), signed] });
+      const { turn, decisions } = planTools(asked, openaiResponses, { origin: "openai/gpt" });
+      expect(turn.items).toEqual([message("user", "go")]);
+      const reason = "only the model that wrote the reasoning can read it";
+      const path = `${asked.traits.conversation}[1]`;
+      expect(decisions).toEqual([{ path, action: "dropped", reason }]);
+    },
+  );
 
   it("survives a client that gives back nothing but the sealed field", () => {
     const [item] = heard(thinking) as Reasoning[];

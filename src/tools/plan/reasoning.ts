@@ -105,8 +105,8 @@ export function recallReasoning(
   if (sealed === undefined && isSeal(encrypted)) return { item: undefined, loss: NO_SEAL };
   if (sealed === undefined) {
     // A provider of the client's dialect sealed it. Upstreams without such items cannot be the
-    // origin, nor can those with items if the dialect signs readable reasoning.
-    const hasItems = profile.reasoning === "items" && traits.signsReasoning !== true;
+    // origin, nor can those with items if the signatures of the dialect are its own.
+    const hasItems = profile.reasoning === "items" && traits.ownsSignatures !== true;
     if (!hasItems && profile.dialect !== dialect)
       return { item: undefined, loss: "only the model that wrote the reasoning can read it" };
     if (canDecrypt?.(encrypted) !== false) return { item };
