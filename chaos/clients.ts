@@ -1,6 +1,7 @@
 /** Clients of every door, each of which knows what it must be told. */
 
 import { builtinDialects } from "../src/dialects/registry.ts";
+import { doorPath } from "../test/support/door-path.ts";
 import { truthOf } from "./upstream.ts";
 
 export type Verdict =
@@ -16,6 +17,7 @@ const bodies: Readonly<Record<string, (text: string, stream: boolean) => object>
     max_tokens: 999,
     messages: [{ role: "user", content }],
   }),
+  gemini: (text) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
 };
 
 /** How each door ends a stream well, and how it says that one failed. */
@@ -26,14 +28,18 @@ const ends: Readonly<Record<string, { readonly good: RegExp; readonly bad: RegEx
     bad: /^event: response\.failed$/gm,
   },
   messages: { good: /^event: message_stop$/gm, bad: /^event: error$/gm },
+  gemini: { good: /"finishReason":"STOP"/g, bad: /^data: \{"error"/gm },
 };
 
-const doors = builtinDialects.doors.map(({ name, door }) => ({ name, path: door.routes[0] ?? "" }));
+const doors = builtinDialects.doors;
 
 type Frame = {
   readonly type?: string;
   readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
   readonly delta?: string | { readonly text?: string };
+  readonly candidates?: readonly {
+    readonly content?: { readonly parts?: readonly { readonly text?: string }[] };
+  }[];
 };
 
 /** The words of a stream in their order, by the deltas of whichever door. */
@@ -42,7 +48,9 @@ function wordsIn(text: string): string {
     .split("\n")
     .filter((line) => line.startsWith("data: {"))
     .map((line) => {
-      const { type, choices, delta } = JSON.parse(line.slice(6)) as Frame;
+      const { type, choices, delta, candidates } = JSON.parse(line.slice(6)) as Frame;
+      if (candidates !== undefined)
+        return (candidates[0]?.content?.parts ?? []).map((part) => part.text ?? "").join("");
       if (choices !== undefined) return choices[0]?.delta?.content ?? "";
       if (typeof delta === "string") return type === "response.output_text.delta" ? delta : "";
       return type === "content_block_delta" ? (delta?.text ?? "") : "";
@@ -58,8 +66,10 @@ export async function askOnce(
   keys: readonly string[],
 ): Promise<{ nonce: string; verdict: Verdict }> {
   const nonce = `n${(++made).toString(36)}x${Math.random().toString(36).slice(2, 10)}`;
-  const door = doors[made % doors.length] ?? { name: "chat", path: "" };
+  const door = doors[made % doors.length];
+  if (door === undefined) throw new Error("there are no doors");
   const stream = Math.random() < 0.7;
+  const action = stream ? "streamGenerateContent" : "generateContent";
   const leaves = Math.random() < 0.08;
   const make = bodies[door.name];
   const end = ends[door.name];
@@ -67,15 +77,18 @@ export async function askOnce(
     throw new Error(`add the ${door.name} door to chaos/clients.ts`);
   const aborter = new AbortController();
   try {
-    const response = await fetch(url + door.path, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "x-api-key": keys[made % keys.length] ?? "",
+    const response = await fetch(
+      `${url}${doorPath(door.door, { action })}${stream ? "?alt=sse" : ""}`,
+      {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "x-api-key": keys[made % keys.length] ?? "",
+        },
+        body: JSON.stringify(make(`nonce:${nonce}`, stream)),
+        signal: AbortSignal.any([aborter.signal, AbortSignal.timeout(60_000)]),
       },
-      body: JSON.stringify(make(`nonce:${nonce}`, stream)),
-      signal: AbortSignal.any([aborter.signal, AbortSignal.timeout(60_000)]),
-    });
+    );
     if (leaves) setTimeout(() => aborter.abort(), Math.random() * 60);
     const text = await response.text();
     return { nonce, verdict: judge({ nonce, stream, text, status: response.status, end }) };

@@ -105,4 +105,64 @@ export const examples: Readonly<Record<string, object>> = {
     thinking: { type: "enabled", budget_tokens: 1024 },
     metadata: { user_id: "u" },
   },
+  gemini: {
+    model: "demo/demo",
+    systemInstruction: { parts: [{ text: "Be brief." }] },
+    contents: [
+      {
+        role: "user",
+        parts: [
+          { text: "Weather in Bern?" },
+          { inlineData: { mimeType: "image/png", data: "AA==" } },
+          { file_data: { file_uri: "https://a.example/b.pdf" } },
+        ],
+      },
+      {
+        role: "model",
+        parts: [
+          { text: "Hm.", thought: true },
+          { text: "So.", thoughtSignature: "c2lnbmVk" },
+          {
+            functionCall: { id: "call_1", name: "weather", args: { city: "Bern" } },
+            thoughtSignature: "cGF0Y2hiYXk6MTp7ImZyb20iOiJkZW1vL2RlbW8iLCJlbmNyeXB0ZWQiOiJ4In0=",
+          },
+          { functionCall: { name: "weather", args: {} } },
+        ],
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { id: "call_1", name: "weather", response: { output: "Sunny" } } },
+          { function_response: { name: "weather", response: { error: "No such city" } } },
+        ],
+      },
+      { parts: { text: "And Rome?" } },
+    ],
+    tools: [
+      {
+        functionDeclarations: [
+          { name: "weather", description: "Weather", parametersJsonSchema: schema },
+          {
+            name: "find",
+            parameters: {
+              type: "OBJECT",
+              properties: { at: { type: "STRING", nullable: true, maxLength: "5" } },
+              propertyOrdering: ["at"],
+            },
+          },
+        ],
+      },
+      { googleSearch: {} },
+    ],
+    toolConfig: { functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: ["weather"] } },
+    generationConfig: {
+      temperature: 0.5,
+      maxOutputTokens: "50",
+      stopSequences: ["END"],
+      responseMimeType: "application/json",
+      responseJsonSchema: schema,
+      thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 },
+    },
+    safetySettings: [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "OFF" }],
+  },
 };

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { builtinDialects } from "../../src/dialects/registry.ts";
+import { doorPath } from "../../test/support/door-path.ts";
 import type { Campaign } from "../campaign.ts";
 import { openRig, profileNames, type Held } from "../pieces/gateway.ts";
 import { doors, shapes } from "../pieces/shapes.ts";
@@ -18,7 +19,7 @@ const TRIES = 3;
 
 const routes = builtinDialects.doors.map(({ name, door }) => ({
   name,
-  path: door.routes[0] ?? "",
+  path: doorPath(door),
 }));
 
 /**

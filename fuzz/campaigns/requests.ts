@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { builtinDialects } from "../../src/dialects/registry.ts";
+import { doorPath } from "../../test/support/door-path.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
@@ -60,7 +61,7 @@ export function requests(): Campaign {
     const example = examples[name];
     if (example === undefined)
       throw new Error(`add an example of a ${name} request to fuzz/examples.ts`);
-    const path = door.routes[0] ?? "";
+    const path = doorPath(door, { model: "demo/demo" });
     const asked = fc.record({
       list: fc.array(changes, { minLength: 1, maxLength: 6 }),
       stream: fc.boolean(),

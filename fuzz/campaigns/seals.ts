@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { builtinDialects } from "../../src/dialects/registry.ts";
+import { doorPath } from "../../test/support/door-path.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
@@ -89,6 +90,10 @@ const callsBeside = (seals: readonly string[]): readonly string[] =>
 const schema = { type: "object", properties: { path: { type: "string" } } };
 const names = ["files_read", "files_write", "web_get", "web_post"];
 
+/** The bytes of a text in UTF-8, each as a character. */
+const toBytes = (text: string): string =>
+  Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
+
 /** A request of each dialect, with seals wherever its clients may send one. */
 const requests: Readonly<Record<string, (seals: readonly string[]) => Body>> = {
   responses: (seals) => ({
@@ -138,6 +143,34 @@ const requests: Readonly<Record<string, (seals: readonly string[]) => Body>> = {
     ],
     tools: names.map((name) => ({ name, input_schema: schema })),
     max_tokens: 50,
+  }),
+  gemini: (seals) => ({
+    contents: [
+      { parts: [{ text: "Go" }] },
+      {
+        role: "model",
+        parts: [
+          ...seals.map((text, at) => ({
+            text: at % 2 === 0 ? "" : "Hm.",
+            ...(at % 3 === 0 && { thought: true }),
+            thoughtSignature: btoa(`${["", "+", "="][at % 3]}${toBytes(text)}`),
+          })),
+          ...callsBeside(seals).map((id, at) => ({
+            functionCall: { id, name: "files_read", args: {} },
+            thoughtSignature: btoa(toBytes(seals[at] ?? "")),
+          })),
+        ],
+      },
+      {
+        parts: callsBeside(seals).map((id) => ({
+          functionResponse: { id, name: "files_read", response: { output: "ok" } },
+        })),
+      },
+    ],
+    tools: [
+      { functionDeclarations: names.map((name) => ({ name, parametersJsonSchema: schema })) },
+    ],
+    generationConfig: { maxOutputTokens: 50 },
   }),
   chat: (seals) => ({
     messages: [
@@ -256,8 +289,9 @@ export function seals(): Campaign {
     if (request === undefined) throw new Error(`add a ${name} request to fuzz/campaigns/seals.ts`);
     const { history, tokenCount } = door;
     const compaction = history?.type === "answers" ? history.compaction.route : undefined;
-    const others = ["/v1/plan", tokenCount?.routes[0], compaction];
-    const paths = [door.routes[0], ...others].filter((path) => path !== undefined);
+    const counting = tokenCount?.routes[0];
+    const others = ["/v1/plan", counting, compaction].filter((path) => path !== undefined);
+    const paths = [doorPath(door, { model: "{model}" }), ...others];
     const asked = fc.record({
       texts: fc.array(seal, { minLength: SEALS, maxLength: SEALS }),
       profile: fc.constantFrom(...planned.map((one) => one.name)),
@@ -275,7 +309,7 @@ export function seals(): Campaign {
           const own = texts.map((text) =>
             text.replaceAll(FROM, model).replaceAll(DIALECT, dialectOf.get(profile) ?? ""),
           );
-          await check(path, { model, ...request(own) }, mode);
+          await check(path.replace("{model}", model), { model, ...request(own) }, mode);
         }),
       },
     ];

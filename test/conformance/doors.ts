@@ -2,6 +2,7 @@ import { readChatBody, readChatStream } from "../support/chat-reader.ts";
 import { framesOf, type ClientAnswer } from "../support/client-answer.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import { readResponsesBody, readResponsesEvents } from "../support/responses-reader.ts";
+import { geminiDoor } from "./gemini-door.ts";
 import { messagesDoor } from "./messages.ts";
 import { parameters, type Read, type ReadChoice, type TestDoor } from "./door.ts";
 import type { AskedFunction, AskedTool } from "./scenario.ts";
@@ -147,4 +148,4 @@ const responses: TestDoor = {
   readError: errorOf,
 };
 
-export const builtinDoors: readonly TestDoor[] = [chat, responses, messagesDoor];
+export const builtinDoors: readonly TestDoor[] = [chat, responses, messagesDoor, geminiDoor];

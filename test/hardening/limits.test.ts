@@ -6,6 +6,7 @@ import { builtinDialects } from "../../src/dialects/registry.ts";
 import { openDatabaseStore, type DatabaseConfig } from "../../src/history/open-database.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import type { Log } from "../../src/history/log.ts";
+import { doorPath } from "../support/door-path.ts";
 import { missing, newDatabase } from "../support/postgres-server.ts";
 import { serve } from "../support/serve.ts";
 
@@ -13,9 +14,10 @@ const asked: Readonly<Record<string, object>> = {
   chat: { messages: [{ role: "user", content: "Hi" }] },
   responses: { input: "Hi" },
   messages: { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
+  gemini: { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
 };
 
-describe.each(builtinDialects.doors.map(({ name, door }) => [name, door.routes[0] ?? ""]))(
+describe.each(builtinDialects.doors.map(({ name, door }) => [name, doorPath(door)]))(
   "at the %s door",
   (name, path) => {
     it("a tenant reads what it has left, and when to come again", async () => {

@@ -4,6 +4,7 @@ import { parseConfig } from "../../src/gateway/config.ts";
 import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { cpuTime } from "../support/cpu-time.ts";
+import { doorPath } from "../support/door-path.ts";
 
 const gateway = openGateway(parseConfig({}), nodePlatform());
 const long = "n".repeat(4_000_000);
@@ -50,6 +51,15 @@ const uses = (id: string, name: string) => ({
   ],
 });
 
+const said = { role: "user", parts: [{ text: "Hi" }] };
+const turns = (id: string, name: string) => ({
+  contents: [
+    said,
+    { role: "model", parts: [{ functionCall: { id, name, args: {} } }] },
+    { role: "user", parts: [{ functionResponse: { id, name, response: { output: "x" } } }] },
+  ],
+});
+
 /** What each door calls the same things. */
 const forms: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   chat: {
@@ -80,9 +90,25 @@ const forms: Readonly<Record<string, Readonly<Record<string, object>>>> = {
     call: uses("c", long),
     id: uses(long, "f"),
   },
+  gemini: {
+    tool: { contents: [said], tools: [{ functionDeclarations: [{ name: long }] }] },
+    builtin: { contents: [said], tools: [{ [long]: {} }] },
+    choice: {
+      contents: [said],
+      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [long] } },
+    },
+    call: turns("c", long),
+    id: turns(long, "f"),
+    key: {
+      contents: [said],
+      tools: [
+        { functionDeclarations: [{ name: "f", parameters: { properties: { [long]: {} } } }] },
+      ],
+    },
+  },
 };
 
-describe.each(builtinDialects.doors.map(({ name, door }) => [name, door.routes[0] ?? ""]))(
+describe.each(builtinDialects.doors.map(({ name, door }) => [name, doorPath(door)]))(
   "at the %s door",
   (name, path) => {
     it.each(Object.keys(forms[name] ?? {}))("a name without end is refused: %s", async (what) => {

@@ -148,7 +148,7 @@ describe("contents", () => {
 
 describe("media", () => {
   const partOf = (part: unknown) =>
-    (itemsOf({ parts: [part] })[0] as { parts: unknown[] }).parts[0];
+    (itemsOf({ parts: [part] })[0] as { parts: readonly unknown[] }).parts[0];
 
   it.each([
     [

@@ -52,6 +52,7 @@ const lists: ReadonlyMap<string, Counted> = new Map([
   ["functions", "tools"],
   ["messages", "items"],
   ["input", "items"],
+  ["contents", "items"],
   ["items", "items"],
 ]);
 
@@ -61,9 +62,11 @@ export function checkPieces(body: Fields, length: number, limits: CountLimits): 
   checkCount("fields", Object.keys(body).length, limits, "");
   let tools = 0;
   for (const key in body) {
-    const list = body[key];
-    if (!Array.isArray(list)) continue;
     const counted = lists.get(key) ?? "parts";
+    const value = body[key];
+    // One object may stand for a list of it.
+    const list = Array.isArray(value) || counted === "parts" ? value : [value];
+    if (!Array.isArray(list)) continue;
     if (counted === "items") tools += checkItems(list, limits, key, length);
     else checkCount(counted, list.length, limits, key);
     if (counted === "tools") tools += toolsIn(list);
@@ -87,13 +90,16 @@ export function checkItems(
   return tools;
 }
 
-/** Namespaces hold tools too, and so do items that bring some. */
+/** The fields in which entries of a list hold further tools, as namespaces and items do. */
+const nested = ["tools", "functionDeclarations", "function_declarations"];
+
 function toolsIn(list: readonly unknown[]): number {
   let tools = list.length;
-  for (let at = 0; at < list.length; at++) {
-    const inner = (list[at] as Fields | null)?.tools;
-    if (Array.isArray(inner)) tools += toolsIn(inner);
-  }
+  for (let at = 0; at < list.length; at++)
+    for (const key of nested) {
+      const inner = (list[at] as Fields | null)?.[key];
+      if (Array.isArray(inner)) tools += toolsIn(inner);
+    }
   return tools;
 }
 
