@@ -1,5 +1,6 @@
 import type { Fields } from "../../turn/turn.ts";
 import type { Dialect } from "../dialect.ts";
+import { rateLimitHeaders } from "../shared/headers.ts";
 import { geminiErrorText } from "./error-body.ts";
 import { models } from "./model-list.ts";
 import { readRequest, SERVED } from "./read-request.ts";
@@ -35,6 +36,7 @@ export const gemini = {
     endMarker: "",
     writeAnswer,
     writeError: geminiErrorText,
+    rateLimitHeaders,
     tokenCount: {
       routes: places.map((place) => `${place}/{model}:countTokens`),
       body: (tokens) => ({ totalTokens: tokens }),
