@@ -248,7 +248,7 @@ Examples:
 program
   .command("launch")
   .description(
-    "run an agent on a model through a gateway, after a short test request to the model: codex, claude, opencode, qwen, cline, continue, aider, goose, crush or copilot; without --keep, the files of the agent stay unchanged",
+    "run an agent on a model through a gateway, after a short test request to the model: codex, claude, gemini, opencode, qwen, cline, continue, aider, goose, crush or copilot; without --keep, the files of the agent stay unchanged",
   )
   .argument("<agent>", "agent to run, which must be on PATH")
   .argument("[args...]", "arguments for the agent, after --")

@@ -145,7 +145,7 @@ const writesToTerminal = (file: string, text: string): string[] =>
 const declaresDialects = /^(?:dialects|profiles)\/|^host\/config\/providers\.ts$/;
 /** The same words where others mean something else by them. */
 const notDialects =
-  /\["gemini", \/\^gemini-\?cli|"gen_ai\.operation\.name": "\w+"|\bwire_api: "\w+"|\bCOPILOT_PROVIDER_WIRE_API: "\w+"/g;
+  /\["gemini", \/\^gemini-\?cli|\bname: "gemini",\n *title: "Gemini CLI"|\bcommands: \["gemini"\]|"gen_ai\.operation\.name": "\w+"|\bwire_api: "\w+"|\bCOPILOT_PROVIDER_WIRE_API: "\w+"/g;
 
 /** Where a file outside `dialects` names a dialect: whoever must know something of one asks its traits. */
 function namedDialects(file: string, text: string): string[] {

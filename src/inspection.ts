@@ -28,6 +28,7 @@ export {
 export { replayBundle } from "./observe/recording/replay/replay.ts";
 export { MAX_TURN_BYTES } from "./observe/recording/turn-record.ts";
 export { anthropic } from "./profiles/anthropic.ts";
+export { gemini } from "./profiles/gemini.ts";
 export { isOwnModel, modelProfile } from "./profiles/models.ts";
 export { openaiResponses } from "./profiles/openai.ts";
 export { qwen } from "./profiles/qwen.ts";

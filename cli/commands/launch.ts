@@ -33,7 +33,14 @@ import type { LaunchAgent } from "../launch/agent.ts";
 import { findAgent, programOf } from "../launch/agents.ts";
 import { keepAgent, restoreAgent, restoredLines } from "../launch/keep/keep.ts";
 import { checkModel, modelFor } from "../launch/model.ts";
-import { outputOf, privateFolder, runProgram, versionNote } from "../launch/program.ts";
+import {
+  lastingFolder,
+  outputOf,
+  privateFolder,
+  runProgram,
+  versionNote,
+} from "../launch/program.ts";
+import { selectChain } from "../../src/inspection.ts";
 import type { With } from "../options.ts";
 
 /**
@@ -62,10 +69,19 @@ export async function launch(
   for (const one of notes) printError(one);
   using folder = privateFolder();
   const models = await modelsAt({ url, key });
-  const to = { ...chosenModels(agent, url, models, options), url, key, folder: folder.path };
-  const slow = await checkModel(to);
+  const to = {
+    ...chosenModels(agent, url, models, options),
+    url,
+    key,
+    folder: folder.path,
+    lasting: lastingFolder(agent, env),
+    env,
+    directory: process.cwd(),
+  };
   const pointing = await agent.point(to, output);
-  folder.write(pointing.files ?? {});
+  const slow = await checkModel(to);
+  gateway.serveHelpers?.(to);
+  folder.write(pointing);
   const note = await version;
   if (!json)
     printError([note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${url}`].flat());
@@ -125,8 +141,9 @@ async function keep(
 
 function restore(agent: LaunchAgent, env: Environment, json: boolean): void {
   const restored = restoreAgent(agent, env);
-  if (restored.outcome === "by hand") process.exitCode = exitCode.wrong;
-  if (json) printJson({ agent: agent.name, ...restored });
+  const [first, ...also] = restored;
+  if (restored.some(({ outcome }) => outcome === "by hand")) process.exitCode = exitCode.wrong;
+  if (json) printJson({ agent: agent.name, ...first, ...(also.length > 0 && { also }) });
   else print(restoredLines(agent, restored));
 }
 
@@ -137,15 +154,19 @@ type Reached = AsyncDisposable & {
   readonly notes: readonly string[];
   /** Undefined for the gateway at `--url`, which other clients may use too. */
   readonly recorder?: RecordedGateway["recorder"] | undefined;
+  /** Answers for the models that the agent asks for by itself. Undefined for the gateway at `--url`. */
+  readonly serveHelpers?: ((chosen: ChosenModels) => void) | undefined;
 };
 
+type ChosenModels = { readonly model: string; readonly small: string };
+
 async function gatewayFor(
-  { name: agent }: LaunchAgent,
+  { name: agent, helpers }: LaunchAgent,
   { url, key, config: file, strict = false }: With<"context">,
   env: Environment,
 ): Promise<Reached> {
   if (url === undefined)
-    return openOwnGateway({ agent, file, env, directory: process.cwd() }, strict);
+    return openOwnGateway({ agent, file, env, directory: process.cwd(), helpers }, strict);
   if (strict)
     throw refusal(
       "`--strict` applies to the separate gateway of a launch; for the gateway at `--url`, set `tools.strict` in its configuration.",
@@ -161,7 +182,10 @@ async function gatewayFor(
  * requests that would lose something are refused, whatever the configuration says.
  */
 async function openOwnGateway(
-  origin: ConfigOrigin & { readonly agent: string },
+  {
+    helpers = {},
+    ...origin
+  }: ConfigOrigin & { readonly agent: string } & Pick<LaunchAgent, "helpers">,
   strict: boolean,
 ): Promise<Reached> {
   const loaded = loadConfig({ ...origin, host: "127.0.0.1", port: 0 });
@@ -184,6 +208,18 @@ async function openOwnGateway(
     url,
     key,
     recorder: gateway.recorder,
+    serveHelpers(chosen) {
+      const placesOf = (name: string): string[] =>
+        selectChain(name, config, gateway.examined().upstreams).map((link) => link.name);
+      const own = Object.entries(helpers).map(
+        ([name, by]) => [name, placesOf(chosen[by])] as const,
+      );
+      if (own.length > 0)
+        gateway.reconfigure({
+          ...config,
+          models: { ...Object.fromEntries(own), ...config.models },
+        });
+    },
     notes: [notesOf(loaded), sourceNote(loaded), control.problem ?? []].flat(),
     async [Symbol.asyncDispose]() {
       control.close();

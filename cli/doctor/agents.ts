@@ -32,6 +32,14 @@ type AgentPlace = {
 const sources: Readonly<Record<string, readonly string[]>> = {
   codex: ["$OPENAI_BASE_URL"],
   claude: ["./.claude/settings.json", "./.claude/settings.local.json", "$ANTHROPIC_BASE_URL"],
+  gemini: [
+    "~/.gemini/.env",
+    "~/.env",
+    "./.gemini/.env",
+    "./.env",
+    "$GOOGLE_GEMINI_BASE_URL",
+    "$GOOGLE_VERTEX_BASE_URL",
+  ],
   opencode: [
     "config/opencode/opencode.json",
     "./opencode.json",

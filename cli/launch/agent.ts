@@ -18,6 +18,11 @@ export type AgentTarget = {
   readonly context: number;
   /** A private folder of the launch; it exists as long as the agent runs. */
   readonly folder: string;
+  /** A private folder of the agent that outlasts its launches; undefined for a user without a home. */
+  readonly lasting?: string | undefined;
+  /** The user's environment, and the folder that the agent starts in. */
+  readonly env: Environment;
+  readonly directory: string;
 };
 
 /** Flags, variables and files that point one process at a gateway. The user's files stay unchanged. */
@@ -27,10 +32,14 @@ export type Pointing = {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Text by path in the destination's folder. */
   readonly files?: Readonly<Record<string, string>> | undefined;
+  /** Links in the destination's folder to files and folders elsewhere, by their paths. */
+  readonly links?: Readonly<Record<string, string>> | undefined;
+  /** Folders to make before, for links to them. */
+  readonly folders?: readonly string[] | undefined;
 };
 
 /** The gateway for kept settings: without the folder of a launch, and with a key only if the gateway has keys. */
-export type Lasting = Omit<AgentTarget, "key" | "folder"> & {
+export type Lasting = Omit<AgentTarget, "key" | "folder" | "lasting" | "env" | "directory"> & {
   readonly key?: string | undefined;
 };
 
@@ -47,6 +56,8 @@ export type Keeping = {
   entries(to: Lasting, beside: Readonly<Record<string, string>>): readonly SettingEntry[];
   /** A further step for the user. */
   note?(to: Lasting): string | undefined;
+  /** A second file that must change with the first. */
+  readonly also?: Keeping | undefined;
 };
 
 /** Runs the agent with some arguments for a limited time, and gives its output. */
@@ -64,6 +75,11 @@ export type LaunchAgent = {
   readonly tried: string;
   /** Names of the models that it was made for, which are preferred; `gpt-*` matches all names with this start. */
   readonly families?: readonly string[] | undefined;
+  /**
+   * Names of models that it asks for by itself, whatever model is chosen, and which of the chosen
+   * ones answers. They hold for the gateway of a launch unless its configuration has such names.
+   */
+  readonly helpers?: Readonly<Record<string, "model" | "small">> | undefined;
   point(to: AgentTarget, output: Output): Pointing | Promise<Pointing>;
   /** Left out if no settings file was tried. */
   readonly keeping?: Keeping | undefined;

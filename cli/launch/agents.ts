@@ -6,6 +6,7 @@ import { type Environment, nearest, onPath, ownOf, refusal } from "../../src/ter
 import { anthropic, qwen } from "../../src/inspection.ts";
 import type { LaunchAgent, AgentTarget, Lasting, AgentHome } from "./agent.ts";
 import { codexAgent } from "./codex.ts";
+import { geminiAgent } from "./gemini.ts";
 
 const v1 = ({ url }: Pick<AgentTarget, "url">): string => `${url}/v1`;
 const keyOf = ({ key = "none" }: Lasting): string => key;
@@ -96,6 +97,7 @@ export const agents: readonly LaunchAgent[] = [
       files: { [SETTINGS]: JSON.stringify({ env: claudeVariables(to) }) },
     }),
   },
+  geminiAgent,
   {
     name: "opencode",
     title: "OpenCode",
@@ -295,8 +297,6 @@ export const installedAgents = (env: Environment): readonly LaunchAgent[] =>
 /** Agents that cannot be pointed at a gateway, and why. */
 const unreachable: Readonly<Record<string, string>> = {
   amp: "Amp cannot use this gateway: its own server calls the models, and it has no setting for another address.",
-  gemini:
-    "Gemini CLI cannot use this gateway: it only speaks the Gemini API, which the gateway does not serve.",
 };
 
 export function findAgent(name: string): LaunchAgent {

@@ -1,12 +1,16 @@
 import { execFile, spawn } from "node:child_process";
 import { constants, tmpdir } from "node:os";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  linkSync,
   realpathSync,
   rmSync,
+  statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,8 +20,9 @@ import {
   filledText,
   foreignFolder,
   refusal,
+  stateFolder,
 } from "../../src/terminal.ts";
-import type { LaunchAgent, Output } from "./agent.ts";
+import type { LaunchAgent, Output, Pointing } from "./agent.ts";
 import { writeOrRefuse } from "./keep/keep.ts";
 
 /** The output of an agent that runs with some arguments; empty if it fails. */
@@ -110,8 +115,8 @@ const PREFIX = "patchbay-launch-";
 
 type PrivateFolder = Disposable & {
   readonly path: string;
-  /** Writes texts by their paths in the folder. */
-  write(files: Readonly<Record<string, string>>): void;
+  /** Writes the files and the links of a pointing into the folder. */
+  write(pointing: Pick<Pointing, "files" | "links" | "folders">): void;
 };
 
 /** A folder for one launch that only this user can read; it is removed at the end. */
@@ -123,15 +128,43 @@ export function privateFolder(): PrivateFolder {
   });
   return {
     path,
-    write(files) {
-      for (const [name, text] of Object.entries(files)) {
-        const file = join(path, name);
-        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-        writeFileSync(file, text, { mode: 0o600 });
-      }
+    write({ files = {}, links = {}, folders = [] }) {
+      for (const folder of folders) makePrivate(folder);
+      const placeOf = (name: string): string => {
+        const place = join(path, name);
+        makePrivate(dirname(place));
+        return place;
+      };
+      for (const [name, text] of Object.entries(files))
+        writeFileSync(placeOf(name), text, { mode: 0o600 });
+      for (const [name, target] of Object.entries(links)) link(target, placeOf(name));
     },
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
   };
+}
+
+const makePrivate = (folder: string): void =>
+  writeOrRefuse(folder, () => void mkdirSync(folder, { recursive: true, mode: 0o700 }));
+
+/** On Windows a user may make links to folders, and to files only of the same drive. */
+function link(target: string, place: string): void {
+  const isFolder = statSync(target, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    symlinkSync(target, place, isFolder ? "junction" : "file");
+  } catch (error) {
+    if (!onWindows) throw error;
+    if (existsSync(target)) linkSync(target, place);
+  }
+}
+
+/** The folder for what an agent keeps between its launches; undefined for a user without a home. */
+export function lastingFolder({ name }: LaunchAgent, env: Environment): string | undefined {
+  const state = stateFolder(env);
+  if (state === undefined) return undefined;
+  const folder = join(state, "agents", name);
+  const problem = foreignFolder(folder);
+  if (problem === undefined) return folder;
+  throw refusal(`${folder} ${problem}; remove it, or set XDG_STATE_HOME to a folder of yours.`);
 }
 
 /**

@@ -153,7 +153,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     await using terminal = openTerminal();
     const folder = join(terminal.home, "bin");
     mkdirSync(folder);
-    for (const name of ["codex", "claude", "qwen"])
+    for (const name of ["codex", "claude", "gemini", "qwen"])
       writeFileSync(join(folder, name), "#!/bin/sh\n", { mode: 0o755 });
     const gone = await fakeUpstream(() => json({}));
     await gone[Symbol.asyncDispose]();
@@ -167,16 +167,21 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
       join(terminal.home, ".claude", "settings.json"),
       JSON.stringify({ env: { ANTHROPIC_BASE_URL: there.url, ANTHROPIC_AUTH_TOKEN: "canary" } }),
     );
+    mkdirSync(join(terminal.home, ".gemini"));
+    const dotenv = join(terminal.home, ".gemini", ".env");
+    writeFileSync(dotenv, `A=1\nGOOGLE_GEMINI_BASE_URL=${gone.url}\n`);
     const { code, checks } = await report(terminal, [], { PATH: folder });
     const agents = checks.filter(({ group }) => group === "agents");
     expect(code).toBe(1);
     expect(agents.map(({ subject, outcome: one }) => [subject, one])).toEqual([
       ["Codex CLI", "wrong"],
+      ["Gemini CLI", "wrong"],
       ["Qwen Code", "note"],
       ["Claude Code", "ok"],
     ]);
     const { origin } = new URL(gone.url);
     expect(agents[0]?.evidence).toBe(`${settings}:3 sends it to ${origin}, where nothing listens`);
+    expect(agents[1]?.evidence).toBe(`${dotenv}:2 sends it to ${origin}, where nothing listens`);
     expect(readFileSync(settings, "utf8")).toBe(toml);
     const { out } = await doctor(terminal, [], { PATH: folder });
     expect(out).toContain(`Codex CLI: ${settings}:3 sends it to ${origin}`);

@@ -42,7 +42,7 @@ function homeOf(agent: LaunchAgent, text?: string) {
     writeFileSync(file, text, { mode: 0o640 });
   }
   const keep = () => keepAgent(agent, to, { env, output: () => Promise.resolve(bundled) });
-  return { home, env, file, keep, restore: () => restoreAgent(agent, env) };
+  return { home, env, file, keep, restore: () => restoreAgent(agent, env)[0] };
 }
 
 /** Settings that name another place, as each agent's users have them. */
@@ -54,6 +54,7 @@ const hostile: Readonly<Record<string, string>> = {
   cline: `{"version":1,"lastUsedProvider":"anthropic","providers":{"anthropic":{}}}`,
   continue: `name: Mine\nmodels:\n- name: Other\n  provider: openai\n`,
   aider: `# mine\nmodel: openai/other\nread: [A.md]\n`,
+  gemini: `# mine\nGEMINI_API_KEY="mine" # old\nexport GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\nA='b\nc'\n`,
 };
 
 describe.each(agents.filter(({ keeping }) => keeping !== undefined))("$name", (agent) => {
@@ -171,7 +172,10 @@ describe("settings that are kept", () => {
     await keep();
     writeFileSync(file, "{ broken");
     const restored = restore();
-    const lines = restoredLines(claude, restored).join("\n");
+    const lines = restoredLines(
+      claude,
+      [restored].flatMap((one) => one ?? []),
+    ).join("\n");
     expect(lines).toMatch(/is not JSON: see line 1.*\n.*env\.ANTHROPIC_BASE_URL.*\n.*backup/);
     expect(readFileSync(file, "utf8")).toBe("{ broken");
   });
@@ -198,5 +202,49 @@ describe("settings that are kept", () => {
     chmodSync(dirname(file), 0o700);
     expect(readFileSync(file, "utf8")).toBe(text);
     chmodSync(home, 0o700);
+  });
+});
+
+describe("settings in two files", () => {
+  const gemini = findAgent("gemini");
+  const own = `{\n  // mine\n  "security": {"auth": {"selectedType": "oauth-personal"}}\n}\n`;
+
+  function twoFiles(settings: string) {
+    const { home, env, file, keep } = homeOf(gemini, hostile["gemini"]);
+    const other = join(home, ".gemini", "settings.json");
+    writeFileSync(other, settings);
+    const now = () => [file, other].map((one) => readFileSync(one, "utf8"));
+    return { env, file, other, keep, now, before: now() };
+  }
+
+  it("are changed together and put back together, each to the byte", async () => {
+    const { env, file, other, keep, now, before } = twoFiles(own);
+    const kept = await keep();
+    expect(kept).toMatchObject({ file, also: [other] });
+    expect(now()[0]).toContain("GEMINI_API_KEY=canary-key\n");
+    expect(now()[1]).toContain('"gemini-api-key"');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const restored = restoreAgent(gemini, env);
+    expect(restored.map(({ outcome }) => outcome)).toEqual(["put back", "put back"]);
+    expect(restoredLines(gemini, restored)).toHaveLength(2);
+    expect(now()).toEqual(before);
+  });
+
+  it("are taken out of the file that has changed since, and put back in the other", async () => {
+    const { env, other, keep, now, before } = twoFiles(own);
+    await keep();
+    writeFileSync(other, readFileSync(other, "utf8").replace("}\n}", `},\n  "ui": {}\n}`));
+    expect(restoreAgent(gemini, env).map(({ outcome }) => outcome)).toEqual([
+      "put back",
+      "taken out",
+    ]);
+    expect(now()[0]).toBe(before[0]);
+    expect(now()[1]).toContain(`"selectedType": "oauth-personal"}},\n  "ui": {}`);
+  });
+
+  it("stay as they are if one of them cannot be changed", async () => {
+    const { keep, now, before } = twoFiles("[]");
+    await expect(keep()).rejects.toThrow(/settings\.json is not JSON.*Nothing was changed/);
+    expect(now()).toEqual(before);
   });
 });

@@ -22,7 +22,7 @@ import {
   writeJournal,
   type Journal,
 } from "./journal.ts";
-import { tomlSettings, yamlListSettings, yamlSettings } from "./line-settings.ts";
+import { envSettings, tomlSettings, yamlListSettings, yamlSettings } from "./line-settings.ts";
 import {
   MARK,
   SettingsProblem,
@@ -38,9 +38,15 @@ const settingsFormats: Readonly<Record<SettingsFormatName, SettingsFormat>> = {
   toml: tomlSettings,
   yaml: yamlSettings,
   "yaml-list": yamlListSettings,
+  env: envSettings,
 };
 
-export type Kept = { readonly file: string; readonly notes: readonly string[] };
+export type Kept = {
+  readonly file: string;
+  /** Further files that were changed. */
+  readonly also?: readonly string[];
+  readonly notes: readonly string[];
+};
 
 export type Restored =
   /** The file holds none of our entries. */
@@ -66,18 +72,66 @@ export type Restored =
 
 const undo = (agent: LaunchAgent): string => `patchbay launch ${agent.name} --restore`;
 
-/** Points the agent's own settings at a gateway until they are restored. The journal and the backup are written first. */
+/** The settings files of an agent, each with the name of its journal. */
+function partsOf(agent: LaunchAgent): readonly Part[] {
+  const { keeping } = agent;
+  if (keeping === undefined)
+    throw refusal(
+      `\`--keep\` does not support ${agent.title}; \`patchbay launch ${agent.name}\` works without it.`,
+    );
+  const first = { agent, keeping, journal: agent.name };
+  return keeping.also === undefined
+    ? [first]
+    : [first, { agent, keeping: keeping.also, journal: `${agent.name}-also` }];
+}
+
+type Part = {
+  readonly agent: LaunchAgent;
+  readonly keeping: Keeping;
+  readonly journal: string;
+};
+
+/** Points the agent's own settings at a gateway until they are restored: all their files, or none. */
 export async function keepAgent(
   agent: LaunchAgent,
   to: Lasting,
   { env, output }: { readonly env: Environment; readonly output: Output },
 ): Promise<Kept> {
-  const keeping = keepingOf(agent);
+  const files: string[] = [];
+  const notes: string[] = [];
+  for (const part of partsOf(agent))
+    try {
+      files.push(await keepPart(part, to, { env, output }));
+      const note = part.keeping.note?.(to);
+      if (note !== undefined) notes.push(note);
+    } catch (error) {
+      if (files.length > 0) restoreAgent(agent, env);
+      throw error;
+    }
+  const [file = "", ...also] = files;
+  return {
+    file,
+    ...(also.length > 0 && { also }),
+    notes: [
+      ...also.map((one) => `${one} was changed too.`),
+      ...notes,
+      `To undo it: ${undo(agent)}`,
+    ],
+  };
+}
+
+/** Changes one settings file. The journal and the backup are written first. */
+async function keepPart(
+  part: Part,
+  to: Lasting,
+  { env, output }: { readonly env: Environment; readonly output: Output },
+): Promise<string> {
+  const { agent, keeping } = part;
   const file = keeping.file(homeOf(env));
   const texts = Object.entries((await keeping.beside?.(to, output)) ?? {});
   const own = texts.map(([name, text]) => ({ name, text, path: join(dirname(file), name) }));
   // Our earlier entries are undone first, so that the backup is the user's file without them.
-  restoreAgent(agent, env);
+  restorePart(part, env);
   const entries = keeping.entries(
     to,
     Object.fromEntries(own.map(({ name, path }) => [name, path])),
@@ -97,7 +151,7 @@ export async function keepAgent(
   }
   const mode = bytes && statSync(target).mode & 0o777;
   const after = Buffer.from(written.text);
-  const folder = journalFolder(agent.name, env);
+  const folder = journalFolder(part.journal, env);
   const folders = missingFolders(dirname(target));
   writeOrRefuse(`The journal in ${folder}`, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -123,7 +177,7 @@ export async function keepAgent(
     for (const { path, text } of own) writeWhole(path, Buffer.from(text), 0o600);
     writeWhole(target, after, isSecret ? 0o600 : (mode ?? 0o600));
   });
-  return { file, notes: [keeping.note?.(to) ?? [], `To undo it: ${undo(agent)}`].flat() };
+  return file;
 }
 
 /** The file that a link names. */
@@ -133,7 +187,7 @@ const targetOf = (file: string): string => (existsSync(file) ? realpathSync(file
 const LONGEST = 1_000_000;
 
 /** The bytes of a settings file; undefined without a file. Throws a SettingsProblem. */
-function settingsBytes(file: string): Uint8Array | undefined {
+export function settingsBytes(file: string): Uint8Array | undefined {
   try {
     return readBytes(file, { limit: LONGEST });
   } catch (error) {
@@ -145,7 +199,7 @@ function settingsBytes(file: string): Uint8Array | undefined {
 }
 
 /** Changes the text of a settings file. Throws a SettingsProblem for a text that its format cannot have. */
-function changeText<Change extends { readonly text: string }>(
+export function changeText<Change extends { readonly text: string }>(
   bytes: Uint8Array,
   change: (text: string) => Change,
 ): Change {
@@ -187,13 +241,16 @@ export function writeOrRefuse<Result>(what: string, write: () => Result): Result
   }
 }
 
-/**
- * Undoes `keepAgent`, without the gateway and the agent. An unchanged file is replaced by its
- * backup. Without a journal only marks show which entries are ours.
- */
-export function restoreAgent(agent: LaunchAgent, env: Environment): Restored {
-  const keeping = keepingOf(agent);
-  const folder = journalFolder(agent.name, env);
+/** Undoes `keepAgent`, without the gateway and the agent: the last file first. */
+export const restoreAgent = (agent: LaunchAgent, env: Environment): readonly Restored[] =>
+  partsOf(agent)
+    .toReversed()
+    .map((part) => restorePart(part, env))
+    .toReversed();
+
+/** An unchanged file is replaced by its backup. Without a journal only marks show which entries are ours. */
+function restorePart({ keeping, journal: name }: Part, env: Environment): Restored {
+  const folder = journalFolder(name, env);
   const journal = readJournal(folder);
   const file = journal?.target ?? targetOf(keeping.file(homeOf(env)));
   const entries: readonly WrittenEntry[] =
@@ -270,24 +327,23 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-function keepingOf(agent: LaunchAgent): Keeping {
-  if (agent.keeping !== undefined) return agent.keeping;
-  throw refusal(
-    `\`--keep\` does not support ${agent.title}; \`patchbay launch ${agent.name}\` works without it.`,
-  );
-}
-
-function homeOf(env: Environment): AgentHome {
+export function homeOf(env: Environment): AgentHome {
   const home = env["HOME"] ?? homeFolder();
   if (home !== undefined && isAbsolute(home)) return { home, env };
-  throw refusal("There is no home directory to keep settings in; set HOME.");
+  throw refusal("There is no home directory with settings; set HOME.");
 }
 
 const backupLine = ({ backup }: { readonly backup?: string | undefined }): string[] =>
   backup === undefined ? [] : [`Copy of the original file: ${backup}`];
 
-/** The outcome of a restore, in sentences. */
-export function restoredLines(agent: LaunchAgent, restored: Restored): string[] {
+/** The outcome of a restore, in sentences. A file without our entries is not worth one beside another. */
+export function restoredLines(agent: LaunchAgent, all: readonly Restored[]): string[] {
+  const changed = all.filter(({ outcome }) => outcome !== "nothing");
+  const told = changed.length > 0 ? changed : all.slice(0, 1);
+  return told.flatMap((restored) => partLines(agent, restored));
+}
+
+function partLines(agent: LaunchAgent, restored: Restored): string[] {
   switch (restored.outcome) {
     case "nothing":
       return [`The settings of ${agent.title} contain no entries of Patchbay.`];

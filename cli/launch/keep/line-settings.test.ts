@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  envSettings as dotenv,
   tomlSettings as toml,
   yamlListSettings as list,
   yamlSettings as yaml,
@@ -151,5 +152,54 @@ describe("members of a list in YAML", () => {
     expect(() => list.write("models: [{ name: a }]\n", entries, mark)).toThrow(
       "as an inline value",
     );
+  });
+});
+
+describe("variables in a `.env` file", () => {
+  const entries: readonly SettingEntry[] = [
+    { path: ["KEY"], value: "k-1" },
+    { path: ["MODEL"], value: `it's "big" m` },
+  ];
+  const before = `# mine
+export KEY="a
+KEY=not this one
+b" # old
+OTHER='KEY=x'
+KEY: again
+MODELS=1
+BROKEN="never closed
+`;
+
+  it("replace those of the same name, however they are written", () => {
+    const { text } = dotenv.write(before, entries, mark);
+    const live = text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
+    expect(live).toEqual([
+      "KEY=k-1",
+      `MODEL=\`it's "big" m\``,
+      "OTHER='KEY=x'",
+      "MODELS=1",
+      'BROKEN="never closed',
+    ]);
+  });
+
+  it("are taken out to the byte, by their values and by their marks alone", () => {
+    for (const text of [before, before.replaceAll("\n", "\r\n"), "", "A=1", "\n\n# a\n"]) {
+      const written = dotenv.write(text, entries, mark);
+      expect(dotenv.takeOut(written.text, written.entries, false)).toEqual({ text, left: [] });
+      expect(dotenv.takeOut(written.text, [], true)).toEqual({ text, left: [] });
+    }
+  });
+
+  it("are taken out after their marks are gone, and stay with another value", () => {
+    const written = dotenv.write(before, entries, mark);
+    const unmarked = written.text.replaceAll(/^# (?:by|end of what) Patchbay.*\n/gm, "");
+    expect(dotenv.takeOut(unmarked, written.entries, false)).toEqual({ text: before, left: [] });
+    const changed = written.text.replace("KEY=k-1", "KEY=k-2");
+    expect(dotenv.takeOut(changed, written.entries, false).left).toEqual(["KEY"]);
+  });
+
+  it("are read in a time that grows as the text does, with quotes that never close", () => {
+    const long = `${'A="\n'.repeat(20_000)}${"B='\\'".repeat(50_000)}`;
+    expect(dotenv.write(long, entries, mark).text).toContain("KEY=k-1");
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Settings in TOML and YAML: our lines are blocks between two comments, and the user's statement
+ * Settings in TOML, YAML and `.env` files: our lines are blocks between two comments, and the user's statement
  * with the same path becomes a comment until the block is taken out.
  */
 
@@ -229,6 +229,58 @@ export const tomlSettings = lineSettings({
     if (typeof value !== "object") return [`${path.join(".")} = ${inline(value)}`];
     const fields = Object.entries(value).map(([field, inner]) => `${field} = ${inline(inner)}`);
     return [`[${path.join(".")}]`, ...fields];
+  },
+});
+
+const variable = /^\s*(?:export\s+)?([\w.-]+)\s*(?:=|:\s)\s*/;
+
+/** The variables of a `.env` file. A value in quotes may have several lines. */
+function envStatements(text: string): Statement[] {
+  const lines = text.split("\n");
+  const statements: Statement[] = [];
+  const closing = quoteFinder(text);
+  let offset = 0;
+  for (let first = 0; first < lines.length;) {
+    const line = lines[first] ?? "";
+    const [before = "", name] = variable.exec(line) ?? [];
+    const start = offset + before.length;
+    const close = name === undefined ? -1 : closing(start);
+    const last = close === -1 ? first : first + text.slice(offset, close).split("\n").length - 1;
+    if (name !== undefined) {
+      const plain = line
+        .slice(before.length)
+        .replace(/\s+#.*$/, "")
+        .trim();
+      const value = close === -1 ? plain : text.slice(start + 1, close);
+      statements.push({ path: [name], first, end: last + 1, value });
+    }
+    for (; first <= last; first++) offset += (lines[first] ?? "").length + 1;
+  }
+  return statements;
+}
+
+/** Finds the end of a value in quotes; -1 for another value, and for quotes that never close. */
+function quoteFinder(text: string): (start: number) => number {
+  const unclosed = new Set<string>();
+  return (start) => {
+    const quote = text[start] ?? "";
+    if (!/^["'`]$/.test(quote) || unclosed.has(quote)) return -1;
+    let end = text.indexOf(quote, start + 1);
+    while (end > 0 && text[end - 1] === "\\") end = text.indexOf(quote, end + 1);
+    // The rest is not searched again for the same quote.
+    if (end === -1) unclosed.add(quote);
+    return end;
+  };
+}
+
+export const envSettings = lineSettings({
+  statements: envStatements,
+  lines({ path, value }) {
+    const said = typeof value === "string" ? value : inline(value);
+    const quote = /^[\w:/.@+-]*$/.test(said)
+      ? ""
+      : ["'", '"', "`"].find((one) => !said.includes(one));
+    return [`${path.join(".")}=${quote ?? ""}${said}${quote ?? ""}`];
   },
 });
 

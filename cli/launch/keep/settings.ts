@@ -43,7 +43,7 @@ export type SettingsFormat = {
 };
 
 /** `yaml-list` adds members at the head of a list. */
-export type SettingsFormatName = "json" | "jsonc" | "toml" | "yaml" | "yaml-list";
+export type SettingsFormatName = "json" | "jsonc" | "toml" | "yaml" | "yaml-list" | "env";
 
 /** The reason why a text cannot be changed, as the end of a sentence about its file. */
 export class SettingsProblem extends Error {}
