@@ -20,8 +20,7 @@ import type { Options } from "../options.ts";
 
 /** The gateway ends an order that is not renewed, so that it ends if this command is killed. */
 const LEASE_MS = 60_000;
-const RENEWED_MS = 20_000;
-const COUNTED_MS = 1_000;
+const RENEWED_MS = 1_000;
 
 /** `patchbay record`: switches the recording of running gateways on and, when it ends, back. */
 export async function record(command: readonly string[], options: Options): Promise<void> {
@@ -51,16 +50,25 @@ export async function record(command: readonly string[], options: Options): Prom
   const ended = name === undefined ? interrupted(isTimed ? options.for : undefined) : undefined;
   const before = await renew();
   if (options.json !== true) printError(beginLine(summed(before), mode, options));
+  const show = name === undefined ? turnCounter(before, leftMs) : () => {};
+  let isAsking = false;
+  let renewed = Promise.resolve();
   const renewing = setInterval(() => {
-    if (leftMs() > 0) void renew().catch(() => {}); // The end of the command reports a gateway that has gone.
+    if (isAsking || leftMs() === 0) return;
+    isAsking = true;
+    // The end of the command reports a gateway that has gone.
+    renewed = renew()
+      .then(show, () => {})
+      .finally(() => (isAsking = false));
   }, RENEWED_MS);
-  const stopCounting = name === undefined ? countTurns(sockets, before, leftMs) : () => {};
   try {
     if (name !== undefined) process.exitCode = await runProgram(programAt(name, env), args, env);
     else await ended;
   } finally {
     clearInterval(renewing);
-    stopCounting();
+    // An order that arrives after the end would outlive the command.
+    await renewed;
+    if (name === undefined) printOver("");
     await finish(before, { ...options, isRun: name !== undefined });
   }
 }
@@ -81,25 +89,15 @@ const beginLine = (
 };
 
 /** Prints the number of turns so far and, at a terminal, the seconds that are left. */
-function countTurns(sockets: readonly string[], before: Found, leftMs: () => number): () => void {
+function turnCounter(before: Found, leftMs: () => number): (now: Found) => void {
   let printed = 0;
-  let isAsking = false;
-  const look = async (): Promise<void> => {
-    isAsking = true;
-    const now = await ask(sockets, { method: "GET" }).finally(() => (isAsking = false));
+  return (now) => {
     const count = summed(now).written - summed(before).written;
     const left = leftMs();
     const rest = left === Infinity ? "" : `, ${Math.ceil(left / 1000)} s left`;
     const line = `${turns(count)} so far${rest}.`;
     if (!printOver(line) && count !== printed) printError(line);
     printed = count;
-  };
-  const counting = setInterval(() => {
-    if (!isAsking) void look().catch(() => {}); // The end of the command reports a gateway that has gone.
-  }, COUNTED_MS);
-  return () => {
-    clearInterval(counting);
-    printOver("");
   };
 }
 
@@ -145,7 +143,7 @@ type Mode = "all" | "failures";
 
 async function ask(
   sockets: readonly string[],
-  asking: { readonly method: "GET" | "POST" | "DELETE"; readonly body?: unknown },
+  asking: { readonly method: "POST" | "DELETE"; readonly body?: unknown },
 ): Promise<Found> {
   const states = await Promise.all(
     sockets.map(async (socket) => {

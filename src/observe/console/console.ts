@@ -153,7 +153,6 @@ function recordingRoutes(recorder: ConsoleOptions["recorder"]): ConsoleRoute[] {
   const sendState = ({ exchange }: ConsoleRequest): void =>
     sendConsoleJson(exchange, 200, { object: "recording", ...recorder.state() });
   return [
-    { method: "GET", path, serve: sendState },
     {
       method: "POST",
       path,

@@ -158,5 +158,5 @@ export type DoneRow = z.output<typeof doneTurn>;
 export type RunningRow = z.output<typeof runningTurn>;
 export type TurnView = z.output<typeof turnSchema>;
 
-/** `GET`, `POST` and `DELETE /recording` */
+/** `POST` and `DELETE /recording` */
 export const recordingStateSchema = recording.extend({ object: z.literal("recording") });
