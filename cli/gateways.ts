@@ -166,7 +166,7 @@ function followLocal(gateway: LocalGateway): Followed {
       present: workers > 1 ? current : undefined,
     }),
     async turn(requestId) {
-      const path = `/turns/${encodeURIComponent(requestId)}`;
+      const path = `/turn?id=${encodeURIComponent(requestId)}`;
       // Each process knows its own turns.
       const asked = ((await current()) ?? []).map((socket) =>
         askGateway(socket, turnSchema, { path }),

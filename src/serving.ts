@@ -9,9 +9,5 @@ export { sharedPort, urlOf, type Address } from "./host/server/address.ts";
 export { openLog, type Logger } from "./host/server/log.ts";
 export { openServer, type Server } from "./host/server/server.ts";
 export { openRecorded, type RecordedGateway } from "./host/server/turn-files.ts";
-export {
-  sendConsoleJson,
-  type ConsoleRequest,
-  type ConsoleRoute,
-} from "./observe/console/console.ts";
+export type { ConsoleRoutes } from "./observe/console/console.ts";
 export { sumMetrics } from "./observe/registry.ts";

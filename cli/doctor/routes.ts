@@ -1,52 +1,27 @@
 /** Routes for `patchbay doctor` on the private socket of a gateway. */
 
-import {
-  type ConsoleRequest,
-  type ConsoleRoute,
-  type Gateway,
-  newId,
-  sendConsoleJson,
-  systemClock,
-} from "../../src/serving.ts";
+import { type ConsoleRoutes, type Gateway, newId, systemClock } from "../../src/serving.ts";
 import { fieldsIn, filledText } from "../../src/terminal.ts";
 import type { ConfigOrigin } from "../../src/configuration.ts";
 
 /** The checks are loaded with their first request, because they are rarely used. */
-export function doctorRoutes(
+export const doctorRoutes = (
   gateway: Pick<Gateway, "examined">,
   origin: ConfigOrigin,
-): readonly ConsoleRoute[] {
-  return [
-    {
-      method: "GET",
-      path: "/checks",
-      async serve({ exchange }) {
-        const { examine } = await import("./examine.ts");
-        const options = { origin, examined: gateway.examined(), isRunning: true };
-        sendConsoleJson(exchange, 200, await examine({ ...options, clock: systemClock }));
-      },
-    },
-    {
-      method: "POST",
-      path: "/probe/plan",
-      async serve(request) {
-        const { planProbe } = await import("./probe.ts");
-        const plan = await planProbe(gateway.examined(), modelIn(request), systemClock);
-        sendConsoleJson(request.exchange, 200, plan);
-      },
-    },
-    {
-      method: "POST",
-      path: "/probe",
-      async serve(request) {
-        const { runProbe } = await import("./probe.ts");
-        const parts = { clock: systemClock, newId };
-        const probe = await runProbe(gateway.examined(), modelIn(request), parts);
-        sendConsoleJson(request.exchange, 200, probe);
-      },
-    },
-  ];
-}
+): ConsoleRoutes => ({
+  "GET /checks": async () => {
+    const { examine } = await import("./examine.ts");
+    const options = { origin, examined: gateway.examined(), isRunning: true };
+    return examine({ ...options, clock: systemClock });
+  },
+  "POST /probe/plan": async ({ body }) => {
+    const { planProbe } = await import("./probe.ts");
+    return planProbe(gateway.examined(), modelIn(body), systemClock);
+  },
+  "POST /probe": async ({ body }) => {
+    const { runProbe } = await import("./probe.ts");
+    return runProbe(gateway.examined(), modelIn(body), { clock: systemClock, newId });
+  },
+});
 
-const modelIn = ({ exchange }: ConsoleRequest): string | undefined =>
-  filledText(fieldsIn(exchange.body)?.model);
+const modelIn = (body: string): string | undefined => filledText(fieldsIn(body)?.model);

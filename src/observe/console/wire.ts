@@ -139,7 +139,7 @@ export const batchSchema = z.looseObject({
   notices: z.array(z.looseObject({ at: number, type: text })).default([]),
 });
 
-/** `GET /turns/{id}` */
+/** `GET /turn` */
 export const turnSchema = z.looseObject({
   turn: row.optional(),
   running: runningTurn.optional(),
