@@ -1,6 +1,6 @@
 import { fieldsOf, filledText, listOf, numberOf } from "../../dialects/shared/loose.ts";
 import type { Emit } from "../../stream/stage.ts";
-import type { TurnEvent, Usage } from "../../turn/event.ts";
+import { addUsage, type TurnEvent, type Usage } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { CodexError, stopIn } from "./faults.ts";
@@ -150,7 +150,8 @@ export class AnswerReader {
 
   /** One answer of the model is complete. Without calls Codex may ask its model again by itself. */
   #readResponse(params: Fields): void {
-    this.#usage = sum(this.#usage, readUsage(fieldsOf(params.usage)));
+    const usage = readUsage(fieldsOf(params.usage));
+    this.#usage = this.#usage && usage ? addUsage(this.#usage, usage) : (usage ?? this.#usage);
     if (this.#hasContent) this.#start();
     if (this.#hasContent && this.#usage) this.#emit({ type: "usage", usage: this.#usage });
     if (this.output.calls.length === 0) return;
@@ -195,17 +196,6 @@ export class AnswerReader {
     this.output.text += text;
     this.#emit({ type: "text-delta", choice: 0, text });
   }
-}
-
-function sum(before: Usage | undefined, usage: Usage | undefined): Usage | undefined {
-  if (before === undefined || usage === undefined) return usage ?? before;
-  return {
-    input: before.input + usage.input,
-    output: before.output + usage.output,
-    total: before.total + usage.total,
-    cached: (before.cached ?? 0) + (usage.cached ?? 0),
-    reasoning: (before.reasoning ?? 0) + (usage.reasoning ?? 0),
-  };
 }
 
 function readUsage(usage: Fields | undefined): Usage | undefined {
