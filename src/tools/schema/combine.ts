@@ -1,5 +1,5 @@
 import { roundedNumber } from "../../json/exact.ts";
-import { isFields } from "../../json/json.ts";
+import { isFields, ordered } from "../../json/json.ts";
 import {
   isOfType,
   isSchema,
@@ -245,9 +245,10 @@ function unionCodec(branches: readonly Branch[]): Codec | undefined {
   return {
     encode(value) {
       for (const branch of branches) {
-        if (!looksLike(branch.client, value, true)) continue;
+        if (!looksLike(branch.client, value)) continue;
         const encoded = apply(branch.codec, "encode", value);
-        if (branchOf(encoded) === branch) return encoded;
+        const isReversed = isSame(apply(branch.codec, "decode", encoded), value);
+        if (isReversed && branchOf(encoded) === branch) return encoded;
       }
       return value;
     },
@@ -293,50 +294,31 @@ function isDiscriminated(one: Fields, other: Fields): boolean {
 }
 
 /**
- * True if a value has the outline that a schema asks for. This is not
- * validation: it only tells alternatives apart. If not `deep`, it forgives a
- * model any errors inside.
+ * True if a value has the outline that a schema asks for. This is not validation: it only tells
+ * alternatives apart, and forgives a model any errors inside.
  */
-function looksLike(schema: JsonSchema, given: unknown, deep = false): boolean {
+function looksLike(schema: JsonSchema, given: unknown): boolean {
   if (typeof schema === "boolean") return schema;
   const value = roundedNumber(given);
   const types = typesIn(schema);
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
   const values = valuesOf(schema);
-  if (values !== undefined && !values.some((one) => sameJson(one, given) || sameJson(one, value)))
+  if (values !== undefined && !values.some((one) => isSame(one, given) || isSame(one, value)))
     return false;
-  if (deep && !fitsCombinations(schema, value)) return false;
-  if (deep && Array.isArray(value)) return fitsItems(schema, value);
-  return !isFields(value) || hasOutline(schema, value, deep);
+  return !isFields(value) || hasOutline(schema, value);
 }
 
-const sameJson = (one: unknown, other: unknown): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
+/** True for equal values; the order of keys does not matter. */
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(ordered(one)) === JSON.stringify(ordered(other));
 
-function hasOutline(schema: Fields, value: Fields, deep: boolean): boolean {
+function hasOutline(schema: Fields, value: Fields): boolean {
   const properties = isFields(schema.properties) ? schema.properties : {};
   const rest = schema.additionalProperties;
   if (!requiredIn(schema).every((key) => Object.hasOwn(value, key))) return false;
   return Object.entries(value).every(([key, held]) => {
-    const isNamed = Object.hasOwn(properties, key);
-    const property = isNamed ? properties[key] : rest;
-    if (!isSchema(property)) return true;
-    if (!isNamed && !deep) return property !== false;
-    return (!deep && valuesOf(property) === undefined) || looksLike(property, held, deep);
-  });
-}
-
-function fitsCombinations(schema: Fields, value: unknown): boolean {
-  const fits = (one: JsonSchema): boolean => looksLike(one, value, true);
-  const fitsAny = (word: string): boolean =>
-    !Array.isArray(schema[word]) || schemasIn(schema[word]).some(fits);
-  return schemasIn(schema.allOf).every(fits) && fitsAny("anyOf") && fitsAny("oneOf");
-}
-
-function fitsItems({ items, prefixItems }: Fields, value: readonly unknown[]): boolean {
-  const places = schemasIn(prefixItems ?? items);
-  return value.every((one, at) => {
-    const place = places[at] ?? items;
-    return !isSchema(place) || looksLike(place, one, true);
+    if (!Object.hasOwn(properties, key)) return rest !== false;
+    const property = properties[key];
+    return valuesOf(property) === undefined || (isSchema(property) && looksLike(property, held));
   });
 }

@@ -13,14 +13,15 @@ type State =
   /** After the first tag, before anything but white space. */
   | "lead"
   | "body"
-  /** In the body, inside a possible mark. */
-  | "inner"
+  /** After the beginning of the closing tag. */
   | "closing"
+  /** In a CDATA section. */
   | "data";
 
 const OPEN = `<${BLOCK}`;
 const CLOSE = `</${BLOCK}`;
 const DATA = "<![CDATA[";
+const marks = [OPEN, CLOSE, DATA];
 /** The forms of an incomplete first tag: with a name in it, or without. */
 const HEAD = new RegExp(
   `^${OPEN}(?:\\s+(?:n|na|nam|name|name=|name="[^"<>]*"?|name='[^'<>]*'?)?\\s*)?>?$`,
@@ -37,9 +38,8 @@ const MAX_HEAD = 300;
 export class BlockScan {
   #state: State = "text";
   #head = "";
-  /** The possible mark, and how many of its characters have been read. */
-  #seen = 0;
-  #mark = OPEN;
+  /** The end of the body so far, if a mark begins with it. */
+  #mark = "";
   /** The number of closing brackets at the end of a CDATA section so far. */
   #brackets = 0;
   /** The length of the held text. */
@@ -92,14 +92,14 @@ export class BlockScan {
 
   #begin(): void {
     this.#state = "head";
-    this.#head = "";
+    this.#head = this.#mark = "";
     this.#length = 0;
     this.#inner = 0;
   }
 
   /** Skips text without a meaning in the current state. */
   #skip(text: string, at: number): number {
-    if (this.#state === "body") return indexOrEnd(text, "<", at);
+    if (this.#state === "body" && this.#mark === "") return indexOrEnd(text, "<", at);
     return this.#state === "data" && this.#brackets === 0 ? indexOrEnd(text, "]", at) : at;
   }
 
@@ -110,15 +110,14 @@ export class BlockScan {
         return this.#stepHead(char);
       case "lead":
         if (isSpace(code)) return "lead";
-        if (char === "<") return this.#maybe();
-        return char === "{" || this.#head.includes("=") ? "body" : undefined;
+        return char === "<" || char === "{" || this.#head.includes("=")
+          ? this.#stepBody(char)
+          : undefined;
       case "body":
-        return char === "<" ? this.#maybe() : "body";
-      case "inner":
-        return this.#follow(char);
+        return this.#stepBody(char);
       case "closing":
         if (char === ">") return "text";
-        return isSpace(code) ? "closing" : char === "<" ? this.#maybe() : "body";
+        return isSpace(code) ? "closing" : this.#stepBody(char);
       case "data":
         if (char === ">" && this.#brackets >= 2) return "body";
         this.#brackets = char === "]" ? this.#brackets + 1 : 0;
@@ -135,18 +134,13 @@ export class BlockScan {
     return char === ">" ? "lead" : "head";
   }
 
-  #maybe(): State {
-    this.#seen = 1;
-    return "inner";
-  }
-
-  /** Reads a character of a possible mark in the body. */
-  #follow(char: string): State {
-    if (this.#seen === 1) this.#mark = char === "/" ? CLOSE : char === "!" ? DATA : OPEN;
-    if (char !== this.#mark.charAt(this.#seen)) return char === "<" ? this.#maybe() : "body";
-    if (++this.#seen < this.#mark.length) return "inner";
-    if (this.#mark === CLOSE) return "closing";
-    if (this.#mark === OPEN) {
+  #stepBody(char: string): State {
+    const read = char === "<" ? char : this.#mark === "" ? "" : this.#mark + char;
+    const mark = marks.find((one) => one.startsWith(read));
+    this.#mark = mark === undefined || mark === read ? "" : read;
+    if (mark !== read) return "body";
+    if (mark === CLOSE) return "closing";
+    if (mark === OPEN) {
       this.#inner = this.#length - OPEN.length + 1;
       return "body";
     }
