@@ -43,7 +43,6 @@ export class RoundJoin<Name extends AnyName> {
     this.#items.nextRound();
   }
 
-  /** Emits the ends of the last round. */
   end(emit: Emit<TurnEvent<Name>>): void {
     for (const event of this.#ends) emit(event);
     this.#ends = [];

@@ -147,14 +147,12 @@ export class StreamNormalizer<Name extends AnyName> implements EventStage<Name> 
   }
 }
 
-/** One choice of an answer. */
 class Choice<Name extends AnyName> {
   readonly index: number;
   stop: StopReason | undefined;
   /** Other fields of the upstream's end. */
   ending: Extra | undefined;
   #open: Block | undefined;
-  /** Every call begun so far. */
   readonly #calls = new Map<number, { readonly kind: string; empty: boolean; open: boolean }>();
   /** True if one of them was closed before it was whole. */
   #hasCutCall = false;
@@ -262,7 +260,6 @@ class Choice<Name extends AnyName> {
     emit({ type: block === "text" ? "text-start" : "reasoning-start", choice: this.index });
   }
 
-  /** Closes the open block. */
   #close(complete: boolean, emit: Emit<TurnEvent<Name>>): void {
     if (this.#open === undefined) return;
     const type = this.#open === "text" ? "text-end" : "reasoning-end";

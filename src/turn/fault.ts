@@ -64,7 +64,6 @@ export class Fault extends Error {
     return retry || elsewhere === true;
   }
 
-  /** True if the upstream itself reported the failure. */
   get isFromUpstream(): boolean {
     const { fromUpstream }: FaultSpec = faults[this.code];
     return fromUpstream === true;

@@ -1,7 +1,6 @@
 import type { AnyName } from "./names.ts";
 import type { Item, Message } from "./turn.ts";
 
-/** True for items that the model itself made. */
 export const isByModel = <Name extends AnyName>(item: Item<Name>): boolean =>
   item.type === "call" ||
   item.type === "reasoning" ||

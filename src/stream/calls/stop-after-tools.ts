@@ -43,7 +43,6 @@ export const createStopAfterToolsController = (options: StopOptions): EventStage
 class StopAfterTools implements EventStage<ClientName> {
   readonly #options: StopOptions;
   #choice = 0;
-  /** The number of calls that passed. */
   #passed = 0;
   readonly #open = new Set<number>();
   /** The moment of the last event of a call. */

@@ -35,7 +35,6 @@ export class Draft {
     this.#notes = notes;
   }
 
-  /** Leaves the item at `place` as it is. */
   keep(place: number): void {
     const item = this.#before.items[place];
     if (item === undefined) return;
@@ -54,7 +53,6 @@ export class Draft {
     this.#notes.note(this.#originOf(place), action, reason);
   }
 
-  /** The last item so far. */
   last(): Item<UpstreamName> | undefined {
     return this.#items === undefined ? this.#before.items[this.#kept - 1] : this.#items.at(-1);
   }

@@ -40,7 +40,6 @@ type Recast = { readonly upstream: Bound["upstream"]; readonly form?: Form | und
 const MADE_ALONE =
   "the call and result of a tool that the provider ran are sent as those of a function";
 
-/** One conversation on its way to an upstream. */
 class Translator {
   readonly #turn: Turn;
   readonly #set: Toolset;

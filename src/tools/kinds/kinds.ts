@@ -188,7 +188,6 @@ const shell = standIn(
   },
 );
 
-/** The output of shell commands as plain text. */
 function shellOutput(text: string): string {
   const chunks = jsonOf(text);
   if (!Array.isArray(chunks) || !chunks.every(isFields)) return text;

@@ -37,7 +37,6 @@ function newId(id: string, rule: IdRule | undefined, count: number): string {
   return fitsNameRule(named, rule) ? named : word.slice(0, rule.max);
 }
 
-/** A request for a name at an upstream. */
 export type NameRequest = {
   readonly name: string;
   /** The namespace to put before the name; undefined if the upstream keeps namespaces. */

@@ -150,7 +150,6 @@ export function withInstructions(
   return { items: [message, ...items], places: [0, ...later] };
 }
 
-/** The answer of one choice so far. */
 type AnswerState = { text: string; unfence: Decoder; refused: boolean; called: boolean };
 
 /**

@@ -24,7 +24,6 @@ export type Plan = {
   readonly verdicts: readonly ToolVerdict[];
   readonly decisions: readonly Decision[];
   readonly identity: ToolIdentityMap;
-  /** The client's limits on an answer. */
   readonly limits: Limits;
   /** A check of the answer, if the upstream cannot be held to the format. */
   readonly check: FormatCheck | undefined;
@@ -37,7 +36,6 @@ export type Plan = {
 type Limits = {
   /** The tools that the answer may call; undefined: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
-  /** True if it may make several calls at once. */
   readonly parallel: boolean;
 };
 
@@ -93,7 +91,6 @@ type Changes = {
   readonly parallel: ParallelPlan | undefined;
 };
 
-/** The turn for the upstream, with all changes. */
 function changedTurn(turn: Turn, changes: Changes, profile: Profile): Turn<UpstreamName> {
   const { offer, history, parallel } = changes;
   const { format, instructions } = changes.format;
@@ -121,7 +118,6 @@ function sealOf(turn: Turn, profile: Profile, isSame: boolean, from: string): Se
   return { from, dialect: turn.dialect, reasoning, isWorded, inDetails, hasItems };
 }
 
-/** The counts of a list of verdicts, made once for each list. */
 type Counted = {
   readonly verdicts: Readonly<Record<Verdict, number>>;
   /** The number of tools by verdict and kind. Unknown kinds are words of clients and count as `other`. */

@@ -18,7 +18,6 @@ import { ReasoningSealer } from "./reasoning.ts";
 
 type Event = TurnEvent<ClientName>;
 
-/** Counters for calls that the client does not get. */
 type WithheldCounts = { withheld: number; truncated: boolean };
 
 export type Withholding = {
@@ -40,7 +39,6 @@ export function restoreAnswer(
   return stages;
 }
 
-/** A call on its way back. */
 type OpenCall = {
   /** Its number among the client's calls; undefined if it is withheld. */
   readonly call: number | undefined;
@@ -52,7 +50,6 @@ type OpenCall = {
   text: string;
 };
 
-/** The calls of one choice. */
 type Calls = { readonly open: (OpenCall | undefined)[]; passed: number; withheld: number };
 
 /**

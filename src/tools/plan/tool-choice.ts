@@ -11,11 +11,9 @@ import { renderProviderToolDeclarations, type Toolset } from "./toolset.ts";
 /** The tools of a toolset under one choice, in the upstream's words. */
 export type ToolOffer = {
   readonly toolChoice: ToolChoice<UpstreamName> | undefined;
-  /** The tools to declare. */
   readonly tools: readonly Tool<UpstreamName>[];
   /** The tools that an answer may call, enforced on the answer; undefined: any. */
   readonly allowed: ReadonlySet<Bound> | undefined;
-  /** The decisions on tools and choice. */
   readonly decisions: readonly Decision[];
   readonly identical: boolean;
   /** The ends of descriptions that were too long. */

@@ -33,7 +33,6 @@ import type { ToolOffer } from "./tool-choice.ts";
 
 /** One tool of a request, from the list of tools or from the conversation. */
 export type CatalogEntry = {
-  /** Its place in the client's request. */
   readonly path: string;
   readonly kind: string;
   readonly namespace?: string | undefined;

@@ -96,7 +96,6 @@ export type Field = {
 /** Properties without a name in the schema: all sent under one key, or each under its own. */
 export type RestCodec = { readonly key?: string | undefined; readonly codec: Codec };
 
-/** Converts an object property by property. */
 export function fieldwise(fields: readonly Field[], rest: RestCodec | undefined): Codec {
   const byClient = new Map(fields.map((field) => [field.client, field]));
   const byUpstream = new Map(fields.map((field) => [field.upstream, field]));

@@ -28,7 +28,6 @@ export type Within = ReadonlySet<string>;
 /** The key of arguments that are not an object themselves. */
 const VALUE = "value";
 
-/** Rewrites a schema into the part of JSON Schema that a rule allows. */
 export function compileSchema(schema: JsonSchema, rule: SchemaRule): Compiled {
   // The first pass assumes that no reference changes values. If any value
   // changes, a reference may lead to it, so the second pass gives each a codec.
@@ -68,7 +67,6 @@ function wordSet(words: string): ReadonlySet<string> {
 const MAX_PARTS = 2000;
 const MAX_GROWTH = 2;
 
-/** Writes one client's schema. */
 export class SchemaWriter {
   readonly rule: SchemaRule;
   readonly root: JsonSchema;

@@ -11,7 +11,6 @@ const OTHERS = "other_properties";
 type WrittenField = Field & { readonly schema: JsonSchema };
 type Others = { readonly schema: JsonSchema; readonly rest: RestCodec | undefined };
 
-/** Writes the schema of an object. */
 export function writeObject(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
   const { rule } = writer;
   const named = isFields(schema.properties) ? schema.properties : undefined;
@@ -179,7 +178,6 @@ function renamedKeys(
   return new Map(keys.map((key, at) => [key, names[at] ?? key]));
 }
 
-/** Writes the schema of an array. */
 export function writeArray(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
   const places = schemasIn(Array.isArray(schema.items) ? schema.items : schema.prefixItems);
   if (places.length > 0) return writeTuple(schema, places, writer, within);

@@ -35,7 +35,6 @@ export function encodeKey(key: string, isReserved: (key: string) => boolean): st
   return tag;
 }
 
-/** The key of a tag. */
 export function decodeKey(tag: string): string {
   if (!tag.includes("_x")) return tag;
   if (tag === NOTHING) return "";
@@ -87,7 +86,6 @@ export function escapeText(text: string): string {
 const reference = (char: string): string => `&#${char.charCodeAt(0)};`;
 const asReferences = (blank: string): string => blank.split("").map(reference).join("");
 
-/** Unescapes the content of an element. */
 export function unescapeXml(content: string): string {
   const tidied = tidy(content);
   if (!tidied.includes(CDATA)) return unescaped(tidied);
