@@ -23,7 +23,7 @@ export type {
 } from "./agent/events.ts";
 export { counters, type LogLine, type Observer } from "./agent/events.ts";
 export type { ReadSectionResult } from "./agent/catalog.ts";
-export { section, type Scope, type Section } from "./agent/section.ts";
+export { section, type Scope, type Section } from "./agent/catalog.ts";
 export {
   Session,
   type SessionEvent,

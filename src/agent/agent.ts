@@ -8,9 +8,9 @@ import {
   readCatalog,
   type ReadSectionResult,
   stateOf,
+  type Section,
 } from "./catalog.ts";
-import { LOADERS } from "./loader.ts";
-import type { Section } from "./section.ts";
+import { LOADERS } from "./lower.ts";
 import {
   type Session,
   type SessionView,

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { named } from "../../test/agent/library.ts";
 import { agent } from "./agent.ts";
-import { catalogOf } from "./catalog.ts";
-import { section } from "./section.ts";
+import { catalogOf, section } from "./catalog.ts";
 import { tool } from "./tool.ts";
 
 const plain = { title: "A", body: "a" };

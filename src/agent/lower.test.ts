@@ -4,8 +4,8 @@ import { foreign, named, sections } from "../../test/agent/library.ts";
 import { clientName } from "../turn/names.ts";
 import type { Call, Item } from "../turn/turn.ts";
 import { catalogOf } from "./catalog.ts";
-import { LOADERS } from "./loader.ts";
 import {
+  LOADERS,
   authorCall,
   type Disclosure,
   lower,

@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { named, sections } from "../../test/agent/library.ts";
 import type { Fields } from "../turn/turn.ts";
-import { catalogOf, type Reading, readCatalog, render, stateOf } from "./catalog.ts";
-import { section, type Section } from "./section.ts";
+import {
+  catalogOf,
+  type Reading,
+  readCatalog,
+  render,
+  stateOf,
+  section,
+  type Section,
+} from "./catalog.ts";
 import { Session, type SessionEvent } from "./session.ts";
 
 const openedAt = (path: string): SessionEvent => ({

@@ -7,7 +7,7 @@ import type { Fields } from "../turn/turn.ts";
 import { agent, type Agent } from "./agent.ts";
 import type { AgentEvent, LogLine, RunResult } from "./events.ts";
 import { runToEnd, type RunInput, streamAgent } from "./run.ts";
-import { section } from "./section.ts";
+import { section } from "./catalog.ts";
 import { Session } from "./session.ts";
 import { tool, type Tool } from "./tool.ts";
 

@@ -4,19 +4,19 @@ import { clientName } from "../turn/names.ts";
 import type { Call, Fields, Params, Part } from "../turn/turn.ts";
 import type { Adapter } from "./adapter.ts";
 import { type Agent, checkOverrides, checkParams } from "./agent.ts";
-import { textResult } from "./batch.ts";
-import { isClosable, render, stateOf } from "./catalog.ts";
-import { type AgentEvent, observe, type Observer, type RunResult } from "./events.ts";
-import { mainLoop } from "./loop.ts";
-import { currentState, declarationOf } from "./lower.ts";
 import {
+  textResult,
+  mainLoop,
   disclosureOf,
   type RunLimits,
   runSignal,
   type RunState,
   type ToolUse,
   withDefaults,
-} from "./run-state.ts";
+} from "./loop.ts";
+import { isClosable, render, stateOf } from "./catalog.ts";
+import { type AgentEvent, observe, type Observer, type RunResult } from "./events.ts";
+import { currentState, declarationOf } from "./lower.ts";
 import { headOverridesIn, Session, threadIn } from "./session.ts";
 import { chooseStrategy, type Load, strategies, type Strategy, supported } from "./strategy.ts";
 import type { Tool } from "./tool.ts";

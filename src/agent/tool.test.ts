@@ -3,7 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { checkArguments } from "./batch.ts";
+import { checkArguments } from "./loop.ts";
 import { type StandardSchema, tool } from "./tool.ts";
 
 const libraries: Readonly<Record<string, StandardSchema>> = {

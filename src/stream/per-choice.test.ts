@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TurnEvent } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
-import { perChoice } from "./per-choice.ts";
-import { runStage, type Stage } from "./stage.ts";
+import { perChoice, runStage, type Stage } from "./stage.ts";
 
 type Event = TurnEvent<UpstreamName>;
 type EventStage = Stage<Event, Event>;

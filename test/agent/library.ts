@@ -1,4 +1,4 @@
-import { section, type Section } from "../../src/agent/section.ts";
+import { section, type Section } from "../../src/agent/catalog.ts";
 import type { Tool } from "../../src/agent/tool.ts";
 
 /** A tool that only has a name; `run` answers with it. */

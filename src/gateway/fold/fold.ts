@@ -1,8 +1,7 @@
 /** Decides which tools of a request are offered through a loader, and makes the sections, names and paths for that. */
 
-import { type Catalog, catalogOf } from "../../agent/catalog.ts";
-import { type LoaderNames, loaderNames } from "../../agent/loader.ts";
-import { section } from "../../agent/section.ts";
+import { type Catalog, catalogOf, section } from "../../agent/catalog.ts";
+import { type LoaderNames, loaderNames } from "../../agent/lower.ts";
 import { type Strategy, type ToolSupport, toolSupportOf } from "../../agent/strategy.ts";
 import { fullName, identityKey, isCalledByName, joinedNames } from "../../tools/names/identity.ts";
 import { ruleFor, type ToolVerdict } from "../../tools/plan/declare.ts";

@@ -1,5 +1,11 @@
-import { currentState, unknownTool, violationOf, violationText } from "../../agent/lower.ts";
-import { keyIn, unwrapCall } from "../../agent/loader.ts";
+import {
+  currentState,
+  unknownTool,
+  violationOf,
+  violationText,
+  keyIn,
+  unwrapCall,
+} from "../../agent/lower.ts";
 import { readingText, readCatalog } from "../../agent/catalog.ts";
 import type { OpenedBy } from "../../agent/session.ts";
 import { noDisclosure, type DisclosureFigures } from "../../observe/happening.ts";

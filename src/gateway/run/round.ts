@@ -9,8 +9,7 @@ import {
   type StopRules,
 } from "../../stream/calls/stop-after-tools.ts";
 import { callsAlone, suppressTail } from "../../stream/calls/text.ts";
-import { perChoice, type PerChoice } from "../../stream/per-choice.ts";
-import { chain, type EventStage } from "../../stream/stage.ts";
+import { perChoice, type PerChoice, chain, type EventStage } from "../../stream/stage.ts";
 import { StopSequences } from "../../stream/stop-sequences.ts";
 import { restoreAnswer } from "../../tools/plan/restore.ts";
 import { textCalls } from "../../tools/text-calls/text-calls.ts";

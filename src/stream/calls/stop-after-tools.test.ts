@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import { Fault } from "../../turn/fault.ts";
-import { perChoice } from "../per-choice.ts";
+import { perChoice } from "../stage.ts";
 import { createStopAfterToolsController, type StopRules } from "./stop-after-tools.ts";
 
 type Event = TurnEvent<ClientName>;

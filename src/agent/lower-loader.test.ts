@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { describeReader, keyIn, loaderNames, LOADERS, unwrapCall, wrapCall } from "./loader.ts";
+import { describeReader, keyIn, loaderNames, LOADERS, unwrapCall, wrapCall } from "./lower.ts";
 
 describe("a call through call_tool", () => {
   const unwrap = (value: unknown) =>
