@@ -1,7 +1,9 @@
+import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { describeConversations } from "../../test/support/conversation-suite.ts";
 import { describeStore, item, turn, free } from "../../test/support/store-suite.ts";
+import { responseKey, type StoredItem } from "./log.ts";
 import { MemoryLog } from "./memory-log.ts";
 
 for (const describeKind of [describeStore, describeConversations])
@@ -43,4 +45,54 @@ it("never holds more than it may, whatever the weights, and nothing that has exp
   clock.move(1000);
   void store.append(turn({ items: [item("last")] }));
   expect(await held("bob")).toBe(0);
+});
+
+it("reads every character of an answer again, packed or not, whatever was deleted around it", async () => {
+  const text = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom("é", "\u{1f600}", "\ud800", "\n1,2", "x".repeat(100)),
+  );
+  const items = fc.uniqueArray(fc.record({ id: text, json: text }), {
+    selector: ({ id }) => id,
+    maxLength: 3,
+  });
+  const step = fc.record({
+    input: items,
+    items,
+    json: text,
+    origin: fc.option(text, { nil: undefined }),
+    drops: fc.boolean(),
+    place: fc.nat(),
+  });
+  const plain = (list: readonly StoredItem[] = []): unknown =>
+    list.map(({ id, json }) => ({ id, json }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      // So small that each block holds a few answers, and large enough for all of them.
+      const store = new MemoryLog(stillClock(), { maxBytes: 600_000, maxAgeMs: 1000 });
+      const known = new Map<string, (typeof steps)[number]>();
+      for (const [at, given] of steps.entries()) {
+        const { input, items: answer, json, origin } = given;
+        const id = `answer-${at}`;
+        void store.append(turn({ answerId: id, items: answer, response: { input, json, origin } }));
+        known.set(id, given);
+        const dropped = [...known.keys()][given.place % known.size];
+        if (!given.drops || dropped === undefined) continue;
+        known.delete(dropped);
+        expect(await store.drop(responseKey("ann", dropped))).toBe(true);
+      }
+      for (const at of steps.keys()) {
+        const key = responseKey("ann", `answer-${at}`);
+        const given = known.get(key.id);
+        const found = await store.entry(key, free);
+        expect([found?.json, found?.origin, plain(found?.items)]).toEqual([
+          given?.json,
+          given?.origin,
+          plain(given?.items),
+        ]);
+        expect(plain(await store.input(key, free))).toEqual(plain(given?.input));
+      }
+    }),
+    { numRuns: 60 },
+  );
 });

@@ -1,8 +1,12 @@
-/** A log in the memory of the process, with bounded maps. */
+/**
+ * A log in the memory of the process, with bounded bytes. The texts of entries lie side by side in
+ * blocks of bytes outside the heap of JavaScript (`memory-shelf.ts`): as objects, 24 MB of them
+ * would be marked by each collection of garbage, and V8 lets the heap grow with what is alive.
+ */
 
+import { append } from "../turn/append.ts";
 import type { Clock } from "../turn/clock.ts";
 import { groupOf } from "../turn/item-ids.ts";
-import type { SharedText } from "../turn/shared-text.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { utf8Length } from "../turn/utf8-length.ts";
 import { MemoryLeases } from "./leases.ts";
@@ -25,59 +29,37 @@ import {
   type Retention,
   type StoredEntry,
   type StoredItem,
-  type StoredPlan,
   type StoredTurn,
   type Weigh,
 } from "./log.ts";
+import { MemoryEntry, MemoryShelf, type EntryContent, type MemoryKind } from "./memory-shelf.ts";
 import { UsageSums, type UsageRow } from "./usage-sums.ts";
 
 const DAY_MS = 86_400_000;
 const memoryRetention: Retention = { maxBytes: 24 * 1024 * 1024, maxAgeMs: 30 * DAY_MS };
 /** The share of lists in the retention. */
 const LISTS_SHARE = 1 / 6;
-/** Bytes of an entry or an item beside its text: objects, table slots, keys. */
-const ENTRY_BYTES = 256;
 /** The number of sweeps for expired entries in the time that an entry is kept. */
 const SWEEPS = 32;
-
-type Kept = {
-  readonly tenant: Tenant;
-  /** `rest`: an entry that is found only by its items and notes. */
-  readonly kind: EntryKind | "rest";
-  readonly id: string | undefined;
-  /** The id of the entry whose deletion also deletes this one. */
-  readonly owner: string | undefined;
-  readonly plan: StoredPlan | undefined;
-  readonly previous: string | undefined;
-  readonly origin: string | undefined;
-  readonly shared: SharedText | undefined;
-  readonly input: readonly StoredItem[];
-  readonly notes: readonly StoredItem[];
-  /** Its number in the order of creation. */
-  readonly order: number;
-  json: string;
-  items: readonly StoredItem[];
-  bytes: number;
-  /** Time of the last write to it. */
-  at: number;
-};
 
 /** The entries of one tenant, by id. */
 type Holding = {
   /** Lists are in the order of their creation. */
-  readonly byId: Readonly<Record<EntryKind, Map<string, Kept>>>;
+  readonly byId: Readonly<Record<EntryKind, Map<string, MemoryEntry>>>;
   /** By the id of an item, or by its group. */
-  readonly items: Map<string, Kept>;
-  readonly notes: Map<string, Kept>;
+  readonly items: Map<string, MemoryEntry>;
+  readonly notes: Map<string, MemoryEntry>;
   /** Without entries that `byId` has under the id of their owner. */
-  readonly byOwner: Map<string, Set<Kept>>;
+  readonly byOwner: Map<string, Set<MemoryEntry>>;
   /** The number of entries. */
   size: number;
 };
 
 const kinds: readonly EntryKind[] = ["response", "list", "plan"];
 
-type NewEntry = Partial<Omit<Kept, "tenant" | "kind">> & Pick<Kept, "tenant" | "kind">;
+/** A new entry: its content, and what the log knows of it without that. */
+type NewEntry = Pick<MemoryEntry, "tenant" | "kind" | "id" | "owner"> &
+  Partial<Pick<MemoryEntry, "plan" | "shared" | "previous"> & EntryContent>;
 
 /** Writes complete within their call. Ages are measured by the monotonic clock. */
 export class MemoryLog implements Log {
@@ -87,7 +69,7 @@ export class MemoryLog implements Log {
   readonly #maxAgeMs: number;
   readonly #tenants = new Map<Tenant, Holding>();
   readonly #usage = new UsageSums();
-  readonly #shelves: Readonly<Record<Kept["kind"], Shelf>>;
+  readonly #shelves: Readonly<Record<MemoryKind, MemoryShelf>>;
   #made = 0;
   #sweptAt: number;
 
@@ -96,9 +78,9 @@ export class MemoryLog implements Log {
     this.#maxAgeMs = maxAgeMs;
     this.#sweptAt = clock.now();
     this.leases = new MemoryLeases(clock);
-    const answers = new Shelf(maxBytes * (1 - PLANS_SHARE - LISTS_SHARE));
-    const list = new Shelf(maxBytes * LISTS_SHARE);
-    const plan = new Shelf(maxBytes * PLANS_SHARE);
+    const answers = new MemoryShelf(maxBytes * (1 - PLANS_SHARE - LISTS_SHARE));
+    const list = new MemoryShelf(maxBytes * LISTS_SHARE);
+    const plan = new MemoryShelf(maxBytes * PLANS_SHARE);
     this.#shelves = { response: answers, rest: answers, list, plan };
   }
 
@@ -115,8 +97,9 @@ export class MemoryLog implements Log {
     if (turn.usage !== undefined) this.#usage.add(tenant, turn.at, turn.usage);
     if (keptFor !== undefined && list === undefined) return undefined;
     const owner = keptFor ?? id;
-    if (id !== undefined && turn.plan !== undefined)
-      this.#put({ tenant, kind: "plan", id, owner, plan: turn.plan });
+    const { plan } = turn;
+    if (id !== undefined && plan !== undefined)
+      this.#put({ tenant, kind: "plan", id, owner, plan });
     if (response !== undefined || items.length > 0 || notes.length > 0) {
       const kind = response === undefined || id === undefined ? "rest" : "response";
       this.#put({ tenant, kind, id, owner, ...response, items, notes });
@@ -132,23 +115,27 @@ export class MemoryLog implements Log {
   }
 
   async head(key: Key, weigh: Weigh): Promise<EntryHead | undefined> {
-    const kept = this.#find(key);
-    if (kept === undefined) return undefined;
-    weigh(kept.json.length);
-    return headOf(kept);
+    const entry = this.#find(key);
+    if (entry === undefined) return undefined;
+    const head = headOf(entry);
+    weigh(head.json.length);
+    return head;
   }
 
   async entry(key: Key, weigh: Weigh): Promise<StoredEntry | undefined> {
-    const kept = this.#find(key);
-    if (kept === undefined) return undefined;
-    const { items, shared, plan, json } = kept;
+    const found = this.#find(key);
+    if (found === undefined) return undefined;
+    const { shared, plan } = found;
+    const content = found.read();
+    const { items, json } = content;
     weigh((plan?.bytes ?? json.length) + lengthOf(items) + (shared?.text.length ?? 0));
     const text = shared !== undefined && { shared };
-    return { ...headOf(kept), items, ...text, ...(plan !== undefined && { json: plan.json() }) };
+    const head = headOf(found, content);
+    return { ...head, items, ...text, ...(plan !== undefined && { json: plan.json() }) };
   }
 
   async input(key: Key, weigh: Weigh): Promise<readonly StoredItem[]> {
-    const input = this.#find(key)?.input ?? none;
+    const input = this.#find(key)?.read().input ?? none;
     weigh(lengthOf(input));
     return input;
   }
@@ -157,40 +144,60 @@ export class MemoryLog implements Log {
     const chain = this.#chainOf(key);
     const last = chain.at(-1);
     if (last === undefined) return { type: "missing", id: key.id };
+    const items: StoredItem[] = [];
     let bytes = 0;
-    for (const { json } of allItems(chain)) bytes += utf8Length(json);
-    if (bytes > maxBytes) return { type: "too-large" };
+    for (const entry of chain) {
+      const { input, items: answer } = entry.read();
+      for (const list of [input, answer])
+        for (const item of list) {
+          bytes += utf8Length(item.json);
+          items.push(item);
+        }
+      if (bytes > maxBytes) return { type: "too-large" };
+    }
     const gap = chain[0]?.previous;
     if (gap !== undefined) return { type: "missing", id: gap };
-    weigh(bytes + (key.kind === "response" ? last.json.length : 0));
-    return { type: "found", texts: itemsTexts(allItems(chain)), bytes, last: headOf(last) };
+    const head = headOf(last);
+    weigh(bytes + (key.kind === "response" ? head.json.length : 0));
+    return { type: "found", texts: itemsTexts(items), bytes, last: head };
   }
 
   async page(key: Key, query: PageQuery, weigh: Weigh): Promise<FoundPage> {
     const chain = this.#chainOf(key);
     const last = chain.at(-1);
     if (last === undefined || chain[0]?.previous !== undefined) return { type: "missing" };
-    const all = [...allItems(chain)];
-    if (last.kind === "response") all.length -= last.items.length;
+    const all: StoredItem[] = [];
+    for (const entry of chain) {
+      const { input, items } = entry.read();
+      append(all, input);
+      if (entry !== last || last.kind !== "response") append(all, items);
+    }
     return pageOf(all, query, weigh);
   }
 
   async item(key: Key, id: string, weigh: Weigh): Promise<string | undefined> {
-    const found = this.#find(key)?.items.find((one) => one.id === id);
+    const found = this.#find(key)
+      ?.read()
+      .items.find((one) => one.id === id);
     weigh(found?.json.length ?? 0);
     return found?.json;
   }
 
   async findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const kept = this.#tenants.get(query.tenant)?.items;
-    const entryOf = (id: string): Kept | undefined => kept?.get(id) ?? kept?.get(groupOf(id) ?? id);
-    return this.#found(query, weigh, entryOf, (one) => [...allItems([one])]);
+    const held = this.#tenants.get(query.tenant)?.items;
+    const entryOf = (id: string): MemoryEntry | undefined =>
+      held?.get(id) ?? held?.get(groupOf(id) ?? id);
+    return this.#found(query, weigh, entryOf, ({ input, items }) => [...input, ...items]);
   }
 
   async findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const kept = this.#tenants.get(query.tenant)?.notes;
-    const entryOf = (id: string): Kept | undefined => kept?.get(id);
-    return this.#found(query, weigh, entryOf, ({ notes }) => notes);
+    const held = this.#tenants.get(query.tenant)?.notes;
+    return this.#found(
+      query,
+      weigh,
+      (id) => held?.get(id),
+      ({ notes }) => notes,
+    );
   }
 
   async lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
@@ -202,19 +209,20 @@ export class MemoryLog implements Log {
     const list: EntryHead[] = [];
     let bytes = 0;
     let isWhole = true;
-    for (const kept of all.slice(last === undefined ? 0 : all.indexOf(last) + 1)) {
-      if (kept.id?.startsWith(prefix) !== true || !this.#isKept(kept)) continue;
+    for (const entry of all.slice(last === undefined ? 0 : all.indexOf(last) + 1)) {
+      if (entry.id?.startsWith(prefix) !== true || !this.#isKept(entry)) continue;
       isWhole = list.length < limit && bytes < maxBytes;
       if (!isWhole) break;
-      bytes += kept.json.length;
-      list.push(headOf(kept));
+      const head = headOf(entry);
+      bytes += head.json.length;
+      list.push(head);
     }
     weigh(bytes);
     return { type: "found", list, isWhole };
   }
 
   async setHead(key: Key, json: string): Promise<boolean> {
-    return this.#change(this.#find(key), (kept) => void (kept.json = json));
+    return this.#change(this.#find(key), (content) => ({ ...content, json }));
   }
 
   async extend(key: Key, items: readonly StoredItem[]): Promise<boolean> {
@@ -226,16 +234,17 @@ export class MemoryLog implements Log {
     this.leases.drop({ tenant, id });
     const others = kind === "list" ? "response" : "list";
     const held = this.#tenants.get(tenant);
-    for (const kept of held === undefined ? [] : ownedBy(held, id))
-      if (kept.kind !== others) this.#remove(kept);
+    for (const entry of held === undefined ? [] : ownedBy(held, id))
+      if (entry.kind !== others) this.#remove(entry);
     return true;
   }
 
   async dropItem(key: Key, id: string): Promise<boolean> {
-    const kept = this.#find(key);
-    const items = kept?.items.filter((one) => one.id !== id);
-    if (items === undefined || items.length === kept?.items.length) return false;
-    return this.#change(kept, (one) => void (one.items = items));
+    const entry = this.#find(key);
+    const items = entry?.read().items;
+    const left = items?.filter((one) => one.id !== id);
+    if (left === undefined || left.length === items?.length) return false;
+    return this.#change(entry, (content) => ({ ...content, items: left }));
   }
 
   sumUsage(tenant: Tenant, start: number, end: number): Promise<readonly UsageRow[]> {
@@ -250,12 +259,12 @@ export class MemoryLog implements Log {
 
   async close(): Promise<void> {}
 
-  #find({ tenant, kind, id }: Key): Kept | undefined {
-    const kept = this.#tenants.get(tenant)?.byId[kind].get(id);
-    return kept !== undefined && this.#isKept(kept) ? kept : undefined;
+  #find({ tenant, kind, id }: Key): MemoryEntry | undefined {
+    const entry = this.#tenants.get(tenant)?.byId[kind].get(id);
+    return entry !== undefined && this.#isKept(entry) ? entry : undefined;
   }
 
-  #isKept({ at }: Kept): boolean {
+  #isKept({ at }: MemoryEntry): boolean {
     return this.#clock.now() - at <= this.#maxAgeMs;
   }
 
@@ -263,8 +272,8 @@ export class MemoryLog implements Log {
    * An entry with all that it continues, oldest first. It has a gap if the oldest continues another.
    * A response with the id of the parent that was made after the child is not its parent.
    */
-  #chainOf(key: Key): readonly Kept[] {
-    const chain: Kept[] = [];
+  #chainOf(key: Key): readonly MemoryEntry[] {
+    const chain: MemoryEntry[] = [];
     let next = this.#find(key);
     while (next !== undefined) {
       chain.push(next);
@@ -278,17 +287,20 @@ export class MemoryLog implements Log {
   #found(
     { ids, maxBytes }: ItemsQuery,
     weigh: Weigh,
-    entryOf: (id: string) => Kept | undefined,
-    itemsOf: (kept: Kept) => readonly StoredItem[],
+    entryOf: (id: string) => MemoryEntry | undefined,
+    itemsOf: (content: EntryContent) => readonly StoredItem[],
   ): FoundItems {
-    const known = new Map<Kept, ReadonlyMap<string, StoredItem>>();
+    const known = new Map<MemoryEntry, ReadonlyMap<string, StoredItem>>();
     const items = new Map<string, StoredItem>();
     let bytes = 0;
     for (const id of new Set(ids)) {
-      const kept = entryOf(id);
-      if (kept === undefined || !this.#isKept(kept)) continue;
-      const all = known.get(kept) ?? new Map(itemsOf(kept).map((one) => [one.id, one]));
-      known.set(kept, all);
+      const entry = entryOf(id);
+      if (entry === undefined || !this.#isKept(entry)) continue;
+      let all = known.get(entry);
+      if (all === undefined) {
+        all = new Map(itemsOf(entry.read()).map((one) => [one.id, one]));
+        known.set(entry, all);
+      }
       const item = all.get(id);
       if (item === undefined) continue;
       bytes += utf8Length(item.json);
@@ -299,34 +311,24 @@ export class MemoryLog implements Log {
     return { type: "found", items };
   }
 
-  #put(entry: NewEntry): void {
-    const made: Kept = {
-      id: undefined,
-      owner: undefined,
-      plan: undefined,
-      previous: undefined,
-      origin: undefined,
-      shared: undefined,
-      json: "",
-      input: none,
-      items: none,
-      notes: none,
-      ...entry,
-      bytes: 0,
-      at: this.#clock.now(),
-      order: this.#made++,
-    };
-    this.#dropExpired(made.at);
-    made.bytes = weightOf(made);
-    const shelf = this.#shelves[made.kind];
+  #put(given: NewEntry): void {
+    const { tenant, kind, id, owner, plan, shared, previous } = given;
+    const { json = "", origin, input = none, items = none, notes = none } = given;
+    const now = this.#clock.now();
+    this.#dropExpired(now);
+    const made = new MemoryEntry({ tenant, kind, id, owner, plan, shared, previous }, this.#made++);
+    made.write({ json, origin, input, items, notes }, now);
+    const shelf = this.#shelves[kind];
     if (!shelf.add(made)) return;
-    this.#name(made);
-    for (const heavy of shelf.excess()) this.#remove(heavy);
+    const held = this.#name(made);
+    for (const note of notes) held.notes.set(note.id, made);
+    if (kind !== "list") for (const name of itemNames(input, items)) held.items.set(name, made);
+    shelf.empty(this.#remove);
   }
 
-  /** Adds an entry to the maps by id, item, note and owner. */
-  #name(made: Kept): void {
-    const { tenant, kind, id, owner, input, items, notes } = made;
+  /** Adds an entry to the maps by id and owner. */
+  #name(made: MemoryEntry): Holding {
+    const { tenant, kind, id, owner } = made;
     const isNamed = kind !== "rest" && id !== undefined;
     const replaced = isNamed ? this.#tenants.get(tenant)?.byId[kind].get(id) : undefined;
     if (replaced !== undefined && kind !== "response") this.#remove(replaced);
@@ -337,48 +339,51 @@ export class MemoryLog implements Log {
     // A list or plan with the same id is gone now; a response can still be found by its items.
     if (replaced !== undefined && kind === "response") addOwned(held, replaced);
     if (!isNamed || owner !== id) addOwned(held, made);
-    for (const note of notes) held.notes.set(note.id, made);
-    if (kind !== "list") for (const name of itemNames(input, items)) held.items.set(name, made);
+    return held;
   }
 
-  #addItems(kept: Kept | undefined, items: readonly StoredItem[]): boolean {
-    return this.#change(kept, (one) => void (one.items = [...one.items, ...items]));
+  #addItems(entry: MemoryEntry | undefined, items: readonly StoredItem[]): boolean {
+    return this.#change(entry, (content) => ({ ...content, items: [...content.items, ...items] }));
   }
 
-  #change(kept: Kept | undefined, edit: (kept: Kept) => void): boolean {
-    if (kept === undefined) return false;
-    const shelf = this.#shelves[kept.kind];
-    shelf.remove(kept);
-    edit(kept);
-    kept.bytes = weightOf(kept);
-    kept.at = this.#clock.now();
-    if (!shelf.add(kept)) this.#remove(kept);
-    for (const heavy of shelf.excess()) this.#remove(heavy);
+  /** Writes a list again, at the end of its shelf. */
+  #change(entry: MemoryEntry | undefined, edit: (content: EntryContent) => EntryContent): boolean {
+    if (entry === undefined) return false;
+    const shelf = this.#shelves[entry.kind];
+    const content = edit(entry.read());
+    shelf.remove(entry);
+    entry.write(content, this.#clock.now());
+    if (!shelf.add(entry)) this.#remove(entry);
+    shelf.empty(this.#remove);
     return true;
   }
 
-  #remove(kept: Kept): void {
-    const { tenant, kind, id, owner = "", input, items, notes } = kept;
-    this.#shelves[kind].remove(kept);
-    const held = this.#tenants.get(tenant);
-    if (held === undefined) return;
-    const unname = (names: Map<string, Kept>, name: string): void => {
-      if (names.get(name) === kept) names.delete(name);
+  readonly #remove = (entry: MemoryEntry): void => {
+    const { tenant, kind, id, owner = "" } = entry;
+    const unname = (names: Map<string, MemoryEntry>, name: string): void => {
+      if (names.get(name) === entry) names.delete(name);
     };
-    for (const name of itemNames(input, items)) unname(held.items, name);
-    for (const note of notes) unname(held.notes, note.id);
-    if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
-    const owned = held.byOwner.get(owner);
-    owned?.delete(kept);
-    if (owned?.size === 0) held.byOwner.delete(owner);
-    if (--held.size === 0) this.#tenants.delete(tenant);
-  }
+    const held = this.#tenants.get(tenant);
+    if (held !== undefined) {
+      if (kind === "response" || kind === "rest") {
+        const { input, items, notes } = entry.read();
+        for (const name of itemNames(input, items)) unname(held.items, name);
+        for (const note of notes) unname(held.notes, note.id);
+      }
+      if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
+      const owned = held.byOwner.get(owner);
+      owned?.delete(entry);
+      if (owned?.size === 0) held.byOwner.delete(owner);
+      if (--held.size === 0) this.#tenants.delete(tenant);
+    }
+    this.#shelves[kind].remove(entry);
+  };
 
   #dropExpired(now: number): void {
     if (now - this.#sweptAt <= this.#maxAgeMs / SWEEPS) return;
     this.#sweptAt = now;
     for (const shelf of new Set(Object.values(this.#shelves)))
-      for (const kept of shelf.before(now - this.#maxAgeMs)) this.#remove(kept);
+      shelf.expire(now - this.#maxAgeMs, this.#remove);
   }
 }
 
@@ -392,36 +397,38 @@ const newHolding = (): Holding => ({
   size: 0,
 });
 
-function addOwned({ byOwner }: Holding, kept: Kept): void {
-  if (kept.owner === undefined) return;
-  const owned = byOwner.get(kept.owner);
-  if (owned === undefined) byOwner.set(kept.owner, new Set([kept]));
-  else owned.add(kept);
+function addOwned({ byOwner }: Holding, entry: MemoryEntry): void {
+  if (entry.owner === undefined) return;
+  const owned = byOwner.get(entry.owner);
+  if (owned === undefined) byOwner.set(entry.owner, new Set([entry]));
+  else owned.add(entry);
 }
 
-function ownedBy({ byId, byOwner }: Holding, id: string): readonly Kept[] {
-  const named = kinds.map((kind) => byId[kind].get(id)).filter((kept) => kept?.owner === id);
-  return [...new Set([...named, ...(byOwner.get(id) ?? [])])].filter((kept) => kept !== undefined);
+function ownedBy({ byId, byOwner }: Holding, id: string): readonly MemoryEntry[] {
+  const named = kinds.map((kind) => byId[kind].get(id)).filter((entry) => entry?.owner === id);
+  return [...new Set([...named, ...(byOwner.get(id) ?? [])])].filter(
+    (entry) => entry !== undefined,
+  );
 }
 
-const headOf = ({ id = "", previous, json, origin }: Kept): EntryHead => ({
-  id,
-  previous,
+const headOf = (
+  entry: MemoryEntry,
+  { json, origin }: Pick<EntryContent, "json" | "origin"> = entry.read(),
+): EntryHead => ({
+  id: entry.id ?? "",
+  previous: entry.previous,
   json,
   ...(origin !== undefined && { origin }),
 });
 
-function* allItems(chain: readonly Kept[]): Generator<StoredItem> {
-  for (const { input, items } of chain) {
-    yield* input;
-    yield* items;
-  }
-}
-
 /** The keys of items in the maps. All items of a group share one key. */
 function itemNames(input: readonly StoredItem[], items: readonly StoredItem[]): readonly string[] {
   const names: string[] = [];
-  for (const { id, group = id } of input) if (group !== names.at(-1)) names.push(group);
+  for (const { id, group } of input) {
+    // An item that was read from its text has an empty group.
+    const name = group === undefined ? id : group || (groupOf(id) ?? id);
+    if (name !== names.at(-1)) names.push(name);
+  }
   for (const { id } of items) names.push(id);
   return names;
 }
@@ -445,96 +452,4 @@ function lengthOf(items: readonly StoredItem[]): number {
   let length = 0;
   for (const { json } of items) length += json.length;
   return length;
-}
-
-/** A character has up to two bytes. */
-function weightOf({ json, plan, input, items, notes }: Kept): number {
-  let bytes = ENTRY_BYTES + 2 * json.length + (plan?.bytes ?? 0);
-  for (const list of [input, items, notes])
-    for (const item of list) bytes += 2 * (item.id.length + item.json.length) + ENTRY_BYTES;
-  return bytes;
-}
-
-/**
- * A full shelf is emptied to this share of its size. Removing one entry per write would be slow:
- * each iteration of a Set skips the entries deleted at its front.
- */
-const LEFT = 63 / 64;
-
-/** The entries of one tenant on a shelf, the last written at the end. */
-type Share = {
-  bytes: number;
-  readonly entries: Set<Kept>;
-  /** The number of entries with a text, which is counted once. */
-  readonly shared: Map<SharedText, number>;
-};
-
-/**
- * Entries with a bound of bytes. The tenant with the most bytes loses its oldest entries first,
- * so that no tenant displaces the entries of another.
- */
-class Shelf {
-  readonly #maxBytes: number;
-  readonly #shares = new Map<Tenant, Share>();
-  #bytes = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Returns false for an entry that alone is too heavy. */
-  add(kept: Kept): boolean {
-    const { tenant, shared, bytes } = kept;
-    if (bytes + 2 * (shared?.text.length ?? 0) > this.#maxBytes) return false;
-    let share = this.#shares.get(tenant);
-    if (share === undefined) {
-      share = { bytes: 0, entries: new Set(), shared: new Map() };
-      this.#shares.set(tenant, share);
-    }
-    share.entries.add(kept);
-    this.#count(share, kept, 1);
-    return true;
-  }
-
-  remove(kept: Kept): void {
-    const share = this.#shares.get(kept.tenant);
-    if (share?.entries.delete(kept) !== true) return;
-    this.#count(share, kept, -1);
-    if (share.entries.size === 0) this.#shares.delete(kept.tenant);
-  }
-
-  #count(share: Share, { shared, bytes }: Kept, sign: 1 | -1): void {
-    let change = bytes;
-    if (shared !== undefined) {
-      const times = (share.shared.get(shared) ?? 0) + sign;
-      if (times === 0) share.shared.delete(shared);
-      else share.shared.set(shared, times);
-      // The first entry with the text adds its bytes, and the last one removes them.
-      if (times === (sign === 1 ? 1 : 0)) change += 2 * shared.text.length;
-    }
-    share.bytes += sign * change;
-    this.#bytes += sign * change;
-  }
-
-  /** The entries to remove; the caller removes each before it asks for the next. */
-  *excess(): Generator<Kept> {
-    if (this.#bytes <= this.#maxBytes) return;
-    while (this.#bytes > this.#maxBytes * LEFT) {
-      const [heaviest, next] = [...this.#shares.values()].toSorted((a, b) => b.bytes - a.bytes);
-      for (const kept of heaviest?.entries ?? []) {
-        yield kept;
-        const isEnough = this.#bytes <= this.#maxBytes * LEFT;
-        if (isEnough || (heaviest?.bytes ?? 0) < (next?.bytes ?? 0)) break;
-      }
-    }
-  }
-
-  /** Entries that were last written before a moment. */
-  *before(at: number): Generator<Kept> {
-    for (const { entries } of this.#shares.values())
-      for (const kept of entries) {
-        if (kept.at >= at) break;
-        yield kept;
-      }
-  }
 }
