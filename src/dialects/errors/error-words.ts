@@ -11,6 +11,8 @@ export type ErrorWords = {
   readonly param?: string | undefined;
   /** The HTTP status in the error. */
   readonly status?: number | undefined;
+  /** Milliseconds that the upstream asks to wait. */
+  readonly waitMs?: number | undefined;
 };
 
 /** The fields in which upstreams put each part, the best first. */
@@ -73,6 +75,7 @@ function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
     param: raw?.param ?? inner?.param ?? own.param,
     // The outer status is that of the answer, an inner one that of an error that was passed on.
     status: own.status ?? inner?.status ?? raw?.status,
+    waitMs: own.waitMs ?? inner?.waitMs ?? raw?.waitMs,
   };
   return Object.values(found).some((one) => one !== undefined) ? found : undefined;
 }
@@ -80,19 +83,61 @@ function ofFields(fields: Fields, depth: number): ErrorWords | undefined {
 function ownWords(fields: Fields, depth: number): ErrorWords {
   const param = wordsAt(fields, places.param) ?? locationOf(fields.loc);
   const words = ofText(wordsAt(fields, places.message) ?? "", depth);
+  const rpc = rpcDetails(fields.details);
   const isAboutField = fields.loc !== undefined;
   const where = isAboutField && param !== undefined ? `${param}: ` : "";
   // The type of such an error describes one field.
   const type = isAboutField ? undefined : wordsAt(fields, places.type);
   return {
-    code: codeOf(fields),
+    code: rpc.isUsedUp === true ? USED_UP : codeOf(fields),
     // The word `error` adds nothing, and an address is for people.
-    type: type === "error" || type?.includes(":") === true ? undefined : type,
-    param,
+    type: type === "error" || type?.includes(":") === true ? rpc.reason : (type ?? rpc.reason),
+    param: param ?? rpc.field,
     status: statusIn(fields),
+    waitMs: rpc.isUsedUp === true ? undefined : rpc.waitMs,
     ...words,
     message: words?.message === undefined ? undefined : where + words.message,
   };
+}
+
+/** The code of a quota that waiting for some seconds does not renew. */
+const USED_UP = "insufficient_quota";
+
+type RpcDetails = {
+  readonly reason?: string | undefined;
+  readonly field?: string | undefined;
+  readonly waitMs?: number | undefined;
+  readonly isUsedUp?: boolean | undefined;
+};
+
+/** Reads the details of a google.rpc.Status: the reason, the wrong field, the wait and the quota. */
+function rpcDetails(raw: unknown): RpcDetails {
+  const details: { -readonly [Key in keyof RpcDetails]: RpcDetails[Key] } = {};
+  for (const entry of (listOf(raw) ?? []).slice(0, MOST_DETAILS)) {
+    const detail = fieldsOf(entry) ?? {};
+    const [, type] = /\.rpc\.(\w+)$/.exec(String(detail["@type"])) ?? [];
+    if (type === "ErrorInfo") details.reason ??= filledText(detail.reason);
+    else if (type === "RetryInfo") details.waitMs ??= durationMs(detail.retryDelay);
+    else if (type === "BadRequest") {
+      const [first] = listOf(detail.fieldViolations) ?? [];
+      details.field ??= filledText(fieldsOf(first)?.field);
+    } else if (type === "QuotaFailure") {
+      const ids = (listOf(detail.violations) ?? []).map((one) => String(fieldsOf(one)?.quotaId));
+      details.isUsedUp ||= ids.some((id) => id.includes("PerDay"));
+    }
+  }
+  return details;
+}
+
+const MOST_DETAILS = 20;
+
+/** A duration of protobuf, such as `34.4s`. */
+function durationMs(value: unknown): number | undefined {
+  const { seconds, nanos = 0 } = fieldsOf(value) ?? {};
+  const [, text] = /^(\d{1,8}(?:\.\d{1,9})?)s$/.exec(String(value)) ?? [];
+  const ms =
+    text === undefined ? Number(seconds) * 1000 + Number(nanos) / 1e6 : Number(text) * 1000;
+  return ms >= 0 && Number.isFinite(ms) ? ms : undefined;
 }
 
 /** The words of an inner error, which are more precise. A mere sentence is used only if there is no other. */

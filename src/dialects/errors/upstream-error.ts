@@ -32,6 +32,9 @@ function faultOfStatus(status: number): StatusFault {
  */
 export function faultOfError(status: number, { code, type }: ErrorWords): StatusFault {
   if ([code, type].some((word) => causeOf(word) === "upstream.quota")) return "upstream.quota";
+  // Google refuses a wrong key as a bad request.
+  if (status === 400 && type !== undefined && causeOf(type) === "upstream.auth")
+    return "upstream.auth";
   const hasNoModel = status === 400 && code !== undefined && plain(code) === "model_not_found";
   return hasNoModel ? "upstream.not_found" : faultOfStatus(status);
 }
@@ -96,7 +99,7 @@ const causes: Readonly<Partial<Record<StatusFault, string>>> = {
     "server internal internal_server internal_failure api generation incomplete_generation vector_store_timeout",
   "upstream.timeout": "timeout request_timeout model_timeout deadline_exceeded",
   "upstream.auth":
-    "invalid_api_key authentication unauthenticated unauthorized unrecognized_client",
+    "invalid_api_key api_key_invalid api_key_expired authentication unauthenticated unauthorized unrecognized_client",
   "upstream.forbidden": "permission permission_denied access_denied forbidden",
   "upstream.not_found": "model_not_found not_found resource_not_found",
   "upstream.refused":
@@ -156,7 +159,7 @@ const UNNAMED = "upstream.said_error";
 
 /** The fault of an error with these words. */
 export function errorFault(error: ErrorWords): Fault {
-  const { message, code: own, type, param, status } = error;
+  const { message, code: own, type, param, status, waitMs } = error;
   const cause =
     status === undefined ? (causeOf(own) ?? causeOf(type) ?? UNNAMED) : faultOfError(status, error);
   const tooLong = isTooLong(message) && (cause === "upstream.refused" || cause === UNNAMED);
@@ -166,6 +169,7 @@ export function errorFault(error: ErrorWords): Fault {
     upstreamCode: tooLong ? CONTEXT_LENGTH : (own ?? type),
     said: { message, code: own, type },
     status: keptStatus(code, status),
+    retryAfter: waitMs === undefined ? undefined : String(Math.ceil(waitMs / 1_000)),
   });
 }
 
@@ -191,6 +195,12 @@ export const malformed = (did: string): Fault =>
     "upstream.malformed",
     `The upstream ${did}. Check that its \`base_url\` and \`dialect\` are right, or try again.`,
   );
+
+/** The fault of a model whose answer its own API could not use: the same request may succeed at once. */
+export const worthless = (did: string): Fault =>
+  new Fault("upstream.malformed", `The upstream ${did}. Try again, or another model.`, {
+    retry: true,
+  });
 
 /** The fault of a call without a name: no client can answer it. */
 export const nameless = (): Fault =>

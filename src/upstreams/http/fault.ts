@@ -66,7 +66,7 @@ export function httpFailure(failing: Failing, answered: Answered): Failure {
   const error: ErrorWords = isError ? safeError(failing, answered.body) : {};
   const code = isError ? faultOfError(status, error) : "upstream.failed";
   const { did, remedy } = isError ? faultWords[code] : elsewhere;
-  const after = retryAfterOf(headers, answered.now);
+  const after = retryAfterOf(headers, answered.now) ?? error.waitMs;
   const place = placeOf(headerValue(headers.location));
   const reason = error.message ?? (isError || place === "" ? "" : `to ${place}`);
   const words = { did: `${did} (${status})`, remedy };
