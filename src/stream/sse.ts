@@ -1,4 +1,5 @@
 import { createParser } from "eventsource-parser";
+import { JsonScanner } from "../json/scan.ts";
 import { Fault } from "../turn/fault.ts";
 
 /** Takes one frame. `partial`: the connection closed before the frame was complete. */
@@ -13,6 +14,8 @@ type SseOptions = {
 };
 
 const LONGEST = 16 * 1024 * 1024;
+/** Most characters of JSON between the frames. */
+const LONGEST_STRAY = 64 * 1024;
 const LINE_FEED = 10;
 
 /**
@@ -33,6 +36,8 @@ export class SseReader {
   #isPartial = false;
   #isBroken = false;
   #hasCut = false;
+  /** Lines of JSON between the frames, until they are whole. */
+  #stray: { text: string; readonly scanner: JsonScanner } | undefined;
 
   constructor(onFrame: OnFrame, options: SseOptions = {}) {
     this.#onFrame = onFrame;
@@ -85,6 +90,18 @@ export class SseReader {
     return end;
   }
 
+  /** Some upstreams send an error as bare JSON, in several lines, behind the frames. */
+  #readStray(line: string): void {
+    if (this.#stray === undefined && !/^\s*[{[]/.test(line)) return;
+    const stray = (this.#stray ??= { text: "", scanner: new JsonScanner() });
+    stray.text += `${line}\n`;
+    stray.scanner.follow(`${line}\n`);
+    const isOpen = stray.scanner.isOpen();
+    if (isOpen && stray.text.length <= LONGEST_STRAY) return;
+    this.#stray = undefined;
+    if (!isOpen) this.#onFrame(stray.text, "error", this.#isPartial);
+  }
+
   #makeParser(): { feed(text: string): void } {
     const { longest = LONGEST, onComment } = this.#options;
     const onFrame = this.#onFrame;
@@ -95,6 +112,7 @@ export class SseReader {
       onError: (error) => {
         // Some upstreams send an error in a field `error`, which SSE does not have.
         if (error.field === "error") onFrame(error.value ?? "", "error", this.#isPartial);
+        if (error.type === "unknown-field") this.#readStray(error.line ?? "");
         if (error.type !== "max-buffer-size-exceeded") return;
         this.#isBroken = true;
         throw new Fault(

@@ -168,8 +168,14 @@ export class HttpAnswer implements ResponseHandler, Flow {
   }
 
   readonly #emit = (event: Event): void => {
-    this.#hasEmitted = true;
     const { sink, connection } = this.#owner;
+    if (event.type === "turn-fail" && !this.#hasEmitted && event.fault.detail.retry === true) {
+      // The status was a success, but the same request may give a better answer.
+      this.#fail({ fault: shown(connection.failing, event.fault), again: true });
+      if (!this.#isClosed) this.#controller?.abort(readEnough);
+      return;
+    }
+    this.#hasEmitted = true;
     if (event.type !== "turn-fail") sink.each(event);
     else sink.each({ type: "turn-fail", fault: shown(connection.failing, event.fault) });
   };
