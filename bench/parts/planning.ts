@@ -6,7 +6,7 @@ import type { TurnEvent } from "../../src/turn/event.ts";
 import { clientName, upstreamName, type UpstreamName } from "../../src/turn/names.ts";
 import type { Profile } from "../../src/turn/profile.ts";
 import type { Tool, Turn } from "../../src/turn/turn.ts";
-import { gemini } from "../../src/profiles/gemini.ts";
+import { geminiChat } from "../../src/profiles/gemini-chat.ts";
 import { genericChat } from "../../src/profiles/generic.ts";
 import { median } from "../figures.ts";
 import type { Check, Part } from "../part.ts";
@@ -24,7 +24,7 @@ export const planning: Part = {
   when: "always",
   async measure({ say }) {
     say("planning: 30 tools of 60 kB");
-    const rows = [genericChat, gemini].map(planCosts);
+    const rows = [genericChat, geminiChat].map(planCosts);
     const growth = growthOfDeltas();
     return {
       title: `Planning ${tools().length} tools of ${kilobytes()} kB, in milliseconds`,

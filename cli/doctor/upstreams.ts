@@ -116,7 +116,7 @@ async function examineOtherRoutes(
   const own = upstream.profile.dialect;
   for (const { name, upstream: wire } of dialects) {
     if (name === own) continue;
-    const route = wire.path({ model: "", stream: false });
+    const route = wire.path({ model: "none", stream: false });
     const other = await upstream.tryRoute({ isSignedIn: true, route }).catch(() => undefined);
     if (other === undefined || other.status < 400 || isAbsent(other.status)) continue;
     return [

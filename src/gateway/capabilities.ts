@@ -47,6 +47,8 @@ const schema = {
   keys: nameRule,
   strict: z.boolean(),
   draft: z.enum(["2020-12"]),
+  openApi: z.boolean(),
+  empty: z.boolean(),
 } satisfies Record<keyof SchemaRule, z.ZodType>;
 
 const fields = z.record(z.string(), z.unknown());
@@ -68,6 +70,8 @@ const history = {
   behindResults: z.string(),
   beforeCalls: z.string(),
   ids: nameRule.extend({ exact: z.boolean().optional() }),
+  callIds: z.boolean(),
+  strayResults: z.enum(["text"]),
 } satisfies Record<keyof HistoryRule, z.ZodType>;
 
 const tools = {
@@ -83,6 +87,7 @@ const tools = {
   namespaces: z.boolean(),
   cached: z.boolean(),
   schema: z.strictObject(schema).partial(),
+  mixed: z.union([z.literal(false), z.literal("declared")]),
   builtins: z.record(z.string(), fields),
   foreign: z.record(z.string(), z.record(z.string(), fields)),
 } satisfies Record<keyof Profile["tools"], z.ZodType>;
@@ -98,7 +103,10 @@ const thinking = {
   efforts: z.array(z.string().min(1)),
   display: z.boolean(),
   leads: z.boolean(),
+  budgets: z.strictObject({ least: z.int(), most: z.int(), off: z.boolean() }),
 } satisfies Record<keyof ThinkingRule, z.ZodType>;
+
+const formats = z.array(z.enum(["text", "json", "schema", "strict"]));
 
 const overridable = {
   tools: z.strictObject(tools).partial(),
@@ -113,7 +121,8 @@ const overridable = {
   bearer: z.boolean(),
   credentials: z.enum(["google"]),
   pauses: z.union([z.boolean(), z.literal("continuation")]),
-  formats: z.array(z.enum(["text", "json", "schema", "strict"])),
+  formats,
+  toolFormats: formats,
   strictSchema: z.strictObject({ keywords: z.array(z.string()), formats: z.array(z.string()) }),
   reasoning: z.enum([
     "reasoning_content",
@@ -127,9 +136,10 @@ const overridable = {
   reasons: z.boolean(),
   families: z.array(z.string().min(1)),
   defaultModel: z.string().min(1).nullable(),
-  thinking: z.strictObject(thinking).partial({ display: true, leads: true }),
+  thinking: z.strictObject(thinking).partial({ display: true, leads: true, budgets: true }),
   maxTokens: z.int().positive(),
   maxUser: z.int().positive(),
+  maxStops: z.int().positive(),
   countsTokens: z.boolean(),
   exclusiveSampling: z.boolean(),
   cacheMark: fields,

@@ -248,7 +248,8 @@ function valueAt(value: unknown, path: Path): unknown {
 
 /** The address of an upstream, without the route of its dialect. */
 export function baseUrlFor(dialects: readonly UpstreamEntry[]) {
-  const line = { model: "", stream: false };
+  // A name that can be part of a path.
+  const line = { model: "none", stream: false };
   const routes = dialects.map(({ upstream }) => upstream.path(line));
   return z.string().superRefine((address, context) => {
     const message = addressFlaw(URL.parse(address), routes);

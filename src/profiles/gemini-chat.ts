@@ -14,8 +14,8 @@ import { openChat } from "./generic.ts";
  * with the call, so reasoning is nothing apart. Inferred: the schema beyond
  * `const`, `$ref` and `examples`, and the fields not on its page.
  */
-export const gemini = extendProfile(openChat, {
-  name: "gemini",
+export const geminiChat = extendProfile(openChat, {
+  name: "gemini-chat",
   provider: "gcp.gemini",
   families: ["gemini-*", "gemma-*"],
   defaultModel: "gemini-flash-latest",

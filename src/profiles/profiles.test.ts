@@ -66,7 +66,7 @@ describe("what each provider is sent", () => {
     ["xai-responses", { max_output_tokens: 9 }],
     ["generic-chat", { max_tokens: 9, temperature: 0.5 }],
     ["deepseek", { max_tokens: 9, user_id: "u", reasoning_effort: "high" }],
-    ["gemini", { max_tokens: 9, user: undefined, reasoning_effort: "high" }],
+    ["gemini-chat", { max_tokens: 9, user: undefined, reasoning_effort: "high" }],
     ["groq", { max_completion_tokens: 9, reasoning_effort: "high" }],
     ["lmstudio", { max_tokens: 9, reasoning_effort: undefined }],
     ["mimo", { max_completion_tokens: 9, user_id: "u", reasoning_effort: undefined }],
@@ -141,7 +141,7 @@ describe("what each provider is sent", () => {
     expect(sent(name, { tools: [preview] })["tools"]).toHaveLength(1);
   });
 
-  it.each(["openai", "deepseek", "gemini", "groq", "moonshot", "xai", "generic-chat"])(
+  it.each(["openai", "deepseek", "gemini-chat", "groq", "moonshot", "xai", "generic-chat"])(
     "%s is offered no search that it does not have",
     (name) => {
       expect(sent(name, { tools: [search] })["tools"]).toBe(undefined);
@@ -181,7 +181,7 @@ describe("what each provider is sent", () => {
     const nameAt = (name: string): string => JSON.stringify(sent(name, { tools })["tools"]);
     expect(nameAt("deepseek")).toContain('"name":"21st"');
     expect(nameAt("moonshot")).toMatch(/"name":"[A-Za-z]\w*21st"/);
-    expect(nameAt("gemini")).toMatch(/"name":"_\w*21st"/);
+    expect(nameAt("gemini-chat")).toMatch(/"name":"_\w*21st"/);
   });
 
   it("Gemini's schemas are those of OpenAPI", () => {
@@ -194,7 +194,9 @@ describe("what each provider is sent", () => {
       },
       $defs: { place: { type: "object", properties: { city: { type: "string" } } } },
     };
-    const text = JSON.stringify(sent("gemini", { tools: [{ ...weather, parameters }] })["tools"]);
+    const text = JSON.stringify(
+      sent("gemini-chat", { tools: [{ ...weather, parameters }] })["tools"],
+    );
     for (const word of ["$ref", "$defs", '"const"', '"examples"', '["string"', "oneOf"])
       expect(text).not.toContain(word);
   });

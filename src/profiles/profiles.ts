@@ -4,7 +4,8 @@ import { anthropic, anthropicBedrock, anthropicVertex } from "./anthropic.ts";
 import { azure, azureResponses } from "./azure.ts";
 import { codexProfile } from "./codex.ts";
 import { deepseek, deepseekMessages } from "./deepseek.ts";
-import { gemini } from "./gemini.ts";
+import { gemini, vertex } from "./gemini.ts";
+import { geminiChat } from "./gemini-chat.ts";
 import { genericChat, genericResponses, genericMessages } from "./generic.ts";
 import { groq } from "./groq.ts";
 import { llamaCppMessages } from "./llama-cpp.ts";
@@ -32,6 +33,8 @@ export const profiles: ReadonlyMap<string, Profile> = new Map(
     azureResponses,
     deepseek,
     gemini,
+    geminiChat,
+    vertex,
     groq,
     lmstudio,
     mimo,

@@ -67,9 +67,9 @@ describe("an effort", () => {
     ["xai", "grok-4.5", "none", { reasoning_effort: "low", changed }],
     ["xai", "grok-4.20-reasoning", "minimal", { changed }],
     ["xai-responses", "grok-4.3", "xhigh", { reasoning: { effort: "high" }, changed }],
-    ["gemini", "gemini-3.5-flash", "none", { reasoning_effort: "low", changed }],
-    ["gemini", "gemini-2.5-flash", "none", { reasoning_effort: "none" }],
-    ["gemini", "gemini-2.5-flash", "minimal", { reasoning_effort: "low" }],
+    ["gemini-chat", "gemini-3.5-flash", "none", { reasoning_effort: "low", changed }],
+    ["gemini-chat", "gemini-2.5-flash", "none", { reasoning_effort: "none" }],
+    ["gemini-chat", "gemini-2.5-flash", "minimal", { reasoning_effort: "low" }],
     ["mistral", "mistral-large-latest", "high", { changed }],
     ["mistral", "mistral-small-latest", "medium", { reasoning_effort: "high" }],
     ["mistral", "mistral-small-latest", "none", { reasoning_effort: "none" }],
@@ -93,7 +93,7 @@ describe("an effort", () => {
   });
 
   it("that is not asked for is not told", () => {
-    for (const name of ["deepseek", "mimo", "minimax", "qwen", "gemini", "groq", "xai"])
+    for (const name of ["deepseek", "mimo", "minimax", "qwen", "gemini-chat", "groq", "xai"])
       expect({ name, ...thinkingOf(sent(name, {})) }).toEqual({ name });
   });
 });
@@ -191,7 +191,7 @@ describe("a conversation", () => {
   });
 
   it("on Gemini has the name of the tool with every result", () => {
-    const { body, decisions } = sending("gemini", called());
+    const { body, decisions } = sending("gemini-chat", called());
     expect(body.messages[2]).toEqual({ role: "tool", tool_call_id: "c1", name: "f", content: "1" });
     expect(decisions).toEqual([]);
     expect(sent("openai", called()).messages[2]).not.toHaveProperty("name");

@@ -56,6 +56,10 @@ export type SchemaRule = {
   readonly strict?: boolean | undefined;
   /** The only draft of JSON Schema that it takes; undefined: any draft. */
   readonly draft?: "2020-12" | undefined;
+  /** True: it takes schemas in the form of OpenAPI, as protobuf has it. */
+  readonly openApi?: boolean | undefined;
+  /** False: an object within the parameters must name at least one property. */
+  readonly empty?: boolean | undefined;
 };
 
 /** The part of JSON Schema that the answers of an upstream can be held to. */
@@ -100,6 +104,10 @@ export type HistoryRule = {
   readonly beforeCalls?: string | undefined;
   /** The rule for call ids. */
   readonly ids?: IdRule | undefined;
+  /** False: calls and results have no ids; they belong together by their order. */
+  readonly callIds?: boolean | undefined;
+  /** The form of results whose call is not known; undefined: they are left out. */
+  readonly strayResults?: "text" | undefined;
 };
 
 export type Medium = "image" | "file" | "audio";
@@ -124,6 +132,15 @@ export type ThinkingRule = {
   readonly display?: boolean | undefined;
   /** True if a turn that calls tools must begin with reasoning while thinking is on. */
   readonly leads?: boolean | undefined;
+  /** The budgets of tokens that they take in place of efforts. */
+  readonly budgets?: ThinkingBudgets | undefined;
+};
+
+/** `off`: 0 turns thinking off. */
+export type ThinkingBudgets = {
+  readonly least: number;
+  readonly most: number;
+  readonly off: boolean;
 };
 
 /**
@@ -173,6 +190,11 @@ export type Profile = {
     /** True if the model writes calls into its text, as `<use_tool>` blocks. */
     readonly written?: boolean | undefined;
     readonly schema?: SchemaRule | undefined;
+    /**
+     * Tools that the provider runs beside functions. False: it takes only one sort, so functions win;
+     * `declared`: a request must say that it has both; undefined: they need no rule.
+     */
+    readonly mixed?: false | "declared" | undefined;
     /** By kind: the upstream's form of native kinds. */
     readonly builtins?: Readonly<Record<string, BuiltinTemplate>> | undefined;
     /** The same for tools that clients of another dialect declare, by that dialect and the kind. */
@@ -194,6 +216,8 @@ export type Profile = {
   readonly fields?: Fields | undefined;
   /** `strict`: schemas are always enforced strictly, so not every schema is taken. */
   readonly formats: readonly ("text" | "json" | "schema" | "strict")[];
+  /** The same for requests with tools; undefined: tools make no difference. */
+  readonly toolFormats?: Profile["formats"] | undefined;
   /** The schemas of formats that are always strict; undefined: any schema. */
   readonly strictSchema?: StrictRule | undefined;
   /** The form in which the upstream wants past reasoning back. */
@@ -212,6 +236,8 @@ export type Profile = {
   readonly thinking?: ThinkingRule | undefined;
   /** The most tokens of an answer; sent if the client sets no limit and the dialect requires one. */
   readonly maxTokens?: number | undefined;
+  /** The most stop sequences. The gateway itself ends answers at further ones. */
+  readonly maxStops?: number | undefined;
   /** The most characters of a user's name. */
   readonly maxUser?: number | undefined;
   /** True if it can count the tokens of a request without answering it. */

@@ -56,7 +56,10 @@ const seal = z.strictObject({
   item: z
     .strictObject({
       dialect: z.string(),
-      raw: fields.refine(({ type }) => typeof type === "string" && type !== "item_reference"),
+      // Items of some dialects have no type: their one field tells what they are.
+      raw: fields.refine(
+        ({ type }) => (type === undefined || typeof type === "string") && type !== "item_reference",
+      ),
     })
     .optional(),
   /** A call that was answered without the client. Such a seal has no other fields. */

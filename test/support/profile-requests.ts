@@ -6,7 +6,7 @@ import { linkOf } from "../../src/gateway/run/select.ts";
 import type { Decision } from "../../src/turn/decision.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { modelProfile } from "../../src/profiles/models.ts";
-import { profileFor } from "../../src/profiles/profiles.ts";
+import { profileFor, profiles } from "../../src/profiles/profiles.ts";
 import type { Upstream } from "../../src/upstreams/upstream.ts";
 
 type Sent = Fields & { readonly messages: readonly Fields[] };
@@ -19,9 +19,11 @@ export function sending(
   asked: Fields,
   model = "m",
 ): { readonly body: Sent; readonly decisions: readonly Decision[]; readonly straight: boolean } {
-  const profile = builtinDialects.upstreams
-    .map((dialect) => profileFor(name, dialect.name))
-    .find((found) => found !== undefined);
+  const profile =
+    profiles.get(name) ??
+    builtinDialects.upstreams
+      .map((dialect) => profileFor(name, dialect.name))
+      .find((found) => found !== undefined);
   if (profile === undefined) throw new Error(`no profile ${name}`);
   const door = builtinDialects.doorFor(asked);
   const input = "messages" in asked ? {} : { input: "Hi" };

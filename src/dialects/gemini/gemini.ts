@@ -3,9 +3,12 @@ import type { Dialect } from "../dialect.ts";
 import { rateLimitHeaders } from "../shared/headers.ts";
 import { geminiErrorText } from "./error-body.ts";
 import { models } from "./model-list.ts";
+import { readEvents } from "./read-events.ts";
 import { readRequest, SERVED } from "./read-request.ts";
 import { geminiTraits } from "./traits.ts";
+import { upstreamPath } from "./upstream-path.ts";
 import { contentType, writeAnswer, writeEvents } from "./write-events.ts";
+import { writeRequest } from "./write-request.ts";
 
 /** The paths of models, of Google AI Studio and of Vertex AI with and without a project. */
 const places = [
@@ -52,6 +55,21 @@ export const gemini = {
         "/upload/",
       ],
       advice: SERVED,
+    },
+  },
+  upstream: {
+    path: upstreamPath,
+    headers: (apiKey): Readonly<Record<string, string>> =>
+      apiKey ? { "x-goog-api-key": apiKey } : {},
+    writeRequest,
+    readEvents,
+    tokenCount: {
+      path: "/models/{model}:countTokens",
+      fields: ["contents", "systemInstruction", "tools", "toolConfig", "cachedContent"],
+      wrap: (fields, model) => ({
+        generateContentRequest: { model: `models/${model}`, ...fields },
+      }),
+      field: "totalTokens",
     },
   },
 } as const satisfies Dialect;

@@ -27,12 +27,16 @@ export function lossReporter(dialect: string, report: OnDecision | undefined): O
 
 /** Fields about how an answer was made, or whose content is written elsewhere. */
 const noise: ReadonlySet<string> = new Set([
+  "avgLogprobs",
+  "citationMetadata",
   "citations",
+  "groundingMetadata",
   "matched_stop",
   "native_finish_reason",
   "obfuscation",
   "prompt_token_ids",
   "provider",
+  "safetyRatings",
   "seed",
   "service_tier",
   "stop_reason",

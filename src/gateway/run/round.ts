@@ -262,6 +262,8 @@ const MOST_SEQUENCES = 64;
 /** The stop sequences of a turn that an upstream does not take, so that the gateway stops at them. */
 function sequencesFor({ params }: Turn, { upstream, profile }: Link): readonly string[] {
   const { stop = [] } = params;
-  if (stop.length === 0 || takesParam("stop", profile, upstream.traits)) return [];
-  return stop.filter((sequence) => sequence !== "").slice(0, MOST_SEQUENCES);
+  if (stop.length === 0) return [];
+  const sequences = stop.filter((sequence) => sequence !== "").slice(0, MOST_SEQUENCES);
+  if (!takesParam("stop", profile, upstream.traits)) return sequences;
+  return profile.maxStops === undefined ? [] : sequences.slice(profile.maxStops);
 }

@@ -1,6 +1,6 @@
 import { isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Item } from "../../turn/turn.ts";
+import type { Item, Result } from "../../turn/turn.ts";
 import { Draft, type TracedItems, type RepairContext } from "./repair.ts";
 
 type Items = readonly Item<UpstreamName>[];
@@ -34,13 +34,17 @@ export function pairCalls(history: TracedItems, context: RepairContext): TracedI
     if (item.type === "call") {
       const answer = answers.byCall.get(place);
       if (group !== undefined && place > group.last) flush();
-      group ??= { ownItems: [], calls: [], after: [], last: place };
+      group ??= { ownItems: [], calls: [], after: [], strays: [], last: place };
       group.calls.push({ call: place, answer });
       if (areMixed) group.ownItems.push(place);
       // The group stays open up to the last of its results.
       group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
-      if (!answers.used.has(place)) draft.note(place, "dropped", answers.why(item.call));
+      if (answers.used.has(place)) continue;
+      const isStray = context.rule.strayResults === "text" && !answers.isCalled(item.call);
+      if (!isStray) draft.note(place, "dropped", answers.why(item.call));
+      else if (group === undefined) addStray(item, place, draft);
+      else group.strays.push(place);
     } else if (group !== undefined && (place < group.last || isAmongCalls(place))) {
       (isOfModelTurn(item) ? group.ownItems : group.after).push(place);
       if (!areMixed || !isOfModelTurn(item))
@@ -77,11 +81,13 @@ type Group = {
   readonly calls: { readonly call: number; readonly answer: number | undefined }[];
   /** Items of others before the results were in. */
   readonly after: number[];
+  /** Results of calls that are not known. */
+  readonly strays: number[];
   last: number;
 };
 
 function closeGroup(
-  { ownItems, calls, after }: Group,
+  { ownItems, calls, after, strays }: Group,
   items: Items,
   draft: Draft,
   parallel: boolean,
@@ -116,7 +122,18 @@ function closeGroup(
       answer(one);
     }
   }
+  for (const place of strays) {
+    const item = items[place];
+    if (item?.type === "result") addStray(item, place, draft);
+  }
   for (const place of after) draft.keep(place);
+}
+
+/** Sends the result of an unknown call as the user's words. */
+function addStray({ parts }: Result, place: number, draft: Draft): void {
+  draft.note(place, "changed", "no call has the id of this result, so it is sent as text");
+  const heading = { type: "text", text: "The result of an earlier call:" } as const;
+  draft.add({ type: "message", role: "user", parts: [heading, ...parts] }, place);
 }
 
 type Answers = {
@@ -125,6 +142,8 @@ type Answers = {
   readonly used: ReadonlySet<number>;
   /** The reason why a result with this call id is dropped. */
   why(id: string): string;
+  /** True if there is a call with this id. */
+  isCalled(id: string): boolean;
 };
 
 /** Pairs calls and results by id; results of an id that is used again, in order. */
@@ -151,5 +170,5 @@ function answersIn(items: Items, draft: Draft): Answers {
   }
   const why = (id: string): string =>
     waiting.has(id) ? "the call already has a result" : "no call has this id";
-  return { byCall, used, why };
+  return { byCall, used, why, isCalled: (id) => waiting.has(id) };
 }

@@ -31,10 +31,13 @@ export type FormatCheck = {
   readonly strict: boolean;
 };
 
-type Asked = Pick<Turn, "format" | "traits" | "dialect">;
+type Asked = Pick<Turn, "format" | "traits" | "dialect" | "tools">;
 
 /** Asks for JSON as strictly as the upstream can be asked; instructions state the rest. */
-export function planFormat({ format, traits, dialect }: Asked, profile: Profile): FormatPlan {
+export function planFormat({ format, traits, dialect, tools }: Asked, given: Profile): FormatPlan {
+  const { toolFormats } = given;
+  const profile =
+    toolFormats === undefined || tools.length === 0 ? given : { ...given, formats: toolFormats };
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
   const { path } = traits.format;
   const isOwn = dialect === profile.dialect;
@@ -140,10 +143,11 @@ export function withInstructions(
     const added = { type: "text", text: `\n\n${instructions}` } as const;
     return { items: items.with(last, { ...before, parts: [...before.parts, added] }), places };
   }
-  const role = history?.roles?.includes("system") === false ? "developer" : "system";
+  const { roles } = history ?? {};
+  const role = (["system", "developer"] as const).find((one) => roles?.includes(one) !== false);
   const message: Message = {
     type: "message",
-    role,
+    role: role ?? "user",
     parts: [{ type: "text", text: instructions }],
   };
   const later = items.map((_, at) => itemPlace({ items, places }, at));

@@ -149,7 +149,7 @@ export function declarationsOf({ tools, items }: Pick<Turn, "tools" | "items">):
 
 type Planned = {
   readonly entry: CatalogEntry;
-  readonly declared: Declared;
+  declared: Declared;
   /** The upstream's name, if the tool is offered. */
   name?: UpstreamName;
 };
@@ -164,6 +164,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     const isFirst = entry.group?.tools[0] === entry.tool;
     return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
   });
+  if (profile.tools.mixed === false) keepOneSort(planned);
   const taken = nameAll(planned, profile);
   const kept = keptItems(planned, profile);
 
@@ -225,6 +226,14 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
     fault: faultIn(turn, planned, offered.length, profile),
     offers: new Map(),
   };
+}
+
+/** Leaves out tools that the provider runs, if there are functions. */
+function keepOneSort(planned: readonly Planned[]): void {
+  const isBuiltin = ({ declared }: Planned): boolean => declared.offer?.tool.type === "builtin";
+  if (!planned.some((one) => one.declared.offer !== undefined && !isBuiltin(one))) return;
+  const reason = "the upstream does not take tools that it runs itself beside functions";
+  for (const one of planned) if (isBuiltin(one)) one.declared = { verdict: "ignored", reason };
 }
 
 type Reasoned = Pick<Decision, "action" | "reason">;

@@ -76,6 +76,8 @@ export class SchemaWriter {
   changed = false;
   /** True if values differ too. */
   changesValues = false;
+  /** The schema of the arguments themselves. */
+  top: JsonSchema | undefined;
   /** True if references get codecs. */
   readonly #followsRefs: boolean;
   readonly #targets = new Map<string, JsonSchema | undefined>();
@@ -97,6 +99,7 @@ export class SchemaWriter {
     if (anyRoot) return this.write(root, new Set(["#"]));
     const target = withProperties(this.#withoutConditions(followed(root, root)));
     if (target !== root) this.changed = true;
+    this.top = target;
     const node = this.write(target, new Set(["#"]));
     if (isPlainObject(node.schema)) return node;
     this.reshape(`arguments that are not a plain object as \`${VALUE}\``);

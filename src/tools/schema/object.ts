@@ -16,6 +16,8 @@ export function writeObject(schema: Fields, writer: SchemaWriter, within: Within
   const named = isFields(schema.properties) ? schema.properties : undefined;
   const properties = Object.entries(named ?? {});
   const rest = schema.additionalProperties;
+  if (rule.empty === false && properties.length === 0 && schema !== writer.top && !isFields(rest))
+    return writer.asText(schema, "objects of any keys");
   const isMap = properties.length === 0 && rest !== false;
   if (rule.maps === false && isMap && (named === undefined || rest !== undefined))
     return writeMap(schema, rest, writer, within);
@@ -67,7 +69,11 @@ function objectSchema(schema: Fields, parts: ObjectParts): Fields {
   const needed: unknown[] = fields
     .filter(({ client, absent }) => absent !== undefined || required.has(client))
     .map(({ upstream }) => upstream);
-  for (const key of required) if (!Object.hasOwn(named ?? {}, String(key))) needed.push(key);
+  for (const key of required)
+    if (!Object.hasOwn(named ?? {}, String(key))) {
+      if (writer.rule.empty !== false) needed.push(key);
+      else writer.describeOnly("`required` without a property of that name");
+    }
   if (others?.rest?.key !== undefined) {
     properties.push([others.rest.key, others.schema]);
     needed.push(others.rest.key);

@@ -1,6 +1,7 @@
 import type { ReadContext, RequestLine } from "../../dialects/dialect.ts";
 import type { UpstreamEntry } from "../../dialects/registry.ts";
 import { bearer } from "../../dialects/shared/headers.ts";
+import { pathModel } from "../../dialects/shared/model-path.ts";
 import type { Flow, Sink } from "../../stream/flow.ts";
 import { append } from "../../turn/append.ts";
 import type { Clock, NewId } from "../../turn/clock.ts";
@@ -179,7 +180,8 @@ function connectionFor(given: HttpOptions): HttpConnection {
     shares: new ConnectionShares({ connections, waitMs: timeouts.queue, clock }),
     failing,
     headers: headersFor(options),
-    pathTo: (route) => prefix + route + search,
+    // The path of a dialect may have a query too.
+    pathTo: (route) => prefix + route + (route.includes("?") ? search.replace(/^\?/, "&") : search),
   };
 }
 
@@ -301,22 +303,7 @@ const withOwn = (
 /** The route that a profile configures, for services with a path for each model. */
 function configuredRoute({ route }: Profile, { model, stream }: RequestLine): string | undefined {
   const path = stream ? (route?.stream ?? route?.path) : route?.path;
-  return path?.replace("{model}", () => pathPart(model));
-}
-
-/** With these characters, a server or a proxy could read another path, also if they are escaped. */
-const NOT_IN_PATHS = /[\p{Cc}\p{Cs}\s\\?#%;]/u;
-const NOT_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
-
-/** A client's name of a model as one part of a path. */
-function pathPart(model: string): string {
-  if (!NOT_IN_PATHS.test(model) && !model.split("/").some((part) => NOT_SEGMENTS.has(part)))
-    return encodeURIComponent(model);
-  throw new Fault(
-    "request.invalid",
-    "`model` cannot be part of a path, where this upstream wants it: leave out blanks, control characters, `\\ ? # % ;`, and parts between slashes that are empty, `.` or `..`.",
-    { param: "model" },
-  );
+  return path?.replace("{model}", () => encodeURIComponent(pathModel(model)));
 }
 
 /** Names and values in turn; configured headers win. */

@@ -1,0 +1,120 @@
+/** Writes the parts of messages and results. */
+
+import { isFields } from "../../json/json.ts";
+import type { Fields, Part } from "../../turn/turn.ts";
+import { filledText } from "../shared/loose.ts";
+import { ownGeminiExtra } from "./wire.ts";
+
+/** A part, or the reason why there cannot be one. `own`: the client speaks this dialect, so its file ids are valid. */
+export function writePart(part: Part, own: boolean): Fields | string {
+  switch (part.type) {
+    case "text":
+      return { text: part.text, ...ownGeminiExtra(part.extra) };
+    case "refusal":
+      return { text: part.text };
+    case "image":
+      return media(part.url, part.fileId, { own, type: "image", beside: part.extra });
+    case "file":
+      return media(part.data ?? part.url, part.fileId, {
+        own,
+        type: "file",
+        beside: part.extra,
+        name: part.name,
+      });
+    case "audio": {
+      const mimeType = part.format.includes("/")
+        ? part.format
+        : `audio/${audioTypes[part.format] ?? part.format}`;
+      return isBase64(part.data)
+        ? { inlineData: { mimeType, data: part.data }, ...ownGeminiExtra(part.extra) }
+        : "the sound is not in base64";
+    }
+    case "opaque":
+      return part.dialect === "gemini" && isFields(part.raw)
+        ? part.raw
+        : `the gemini dialect has no such part as one of the ${part.dialect} dialect`;
+    default:
+      return part satisfies never;
+  }
+}
+
+const audioTypes: Readonly<Record<string, string>> = { mp3: "mpeg", pcm16: "pcm" };
+
+type Medium = {
+  readonly own: boolean;
+  readonly type: "image" | "file";
+  readonly beside: Extract<Part, { type: "image" }>["extra"];
+  readonly name?: string | undefined;
+};
+
+const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
+const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_-]+={0,2}$/.test(text);
+
+function media(
+  place: string | undefined,
+  fileId: string | undefined,
+  { own, type, beside, name }: Medium,
+): Fields | string {
+  const extra = ownGeminiExtra(beside);
+  if (place === undefined)
+    return own && fileId !== undefined
+      ? { fileData: { fileUri: fileId }, ...extra }
+      : "a file of another provider cannot be read here";
+  const [head, asked = "", isBytes] = dataUrl.exec(place) ?? [];
+  const fallback = type === "image" ? "image/png" : "application/pdf";
+  if (head !== undefined) {
+    const bytes = place.slice(head.length);
+    const data = isBytes === undefined ? bytesOf(bytes) : bytes;
+    if (!isBase64(data)) return `the ${type} has no content`;
+    return { inlineData: { mimeType: asked || fallback, data }, ...extra };
+  }
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(place)) {
+    const mimeType = typeIn(place, type);
+    return {
+      fileData: { ...(mimeType !== undefined && { mimeType }), fileUri: place },
+      ...extra,
+    };
+  }
+  if (!isBase64(place)) return `the ${type} is neither an address nor in base64`;
+  const mimeType =
+    filledText(name) === undefined ? fallback : (typeIn(name ?? "", type) ?? fallback);
+  return { inlineData: { mimeType, data: place }, ...extra };
+}
+
+/** The unencoded text of a data URL, as bytes. */
+function bytesOf(text: string): string {
+  let binary = "";
+  try {
+    for (const byte of encoder.encode(decodeURIComponent(text)))
+      binary += String.fromCharCode(byte);
+  } catch {
+    return ""; // The text has no bytes: the part is left out for that.
+  }
+  return btoa(binary);
+}
+const encoder = new TextEncoder();
+
+const types: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  heic: "image/heic",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  md: "text/markdown",
+  csv: "text/csv",
+  html: "text/html",
+  json: "application/json",
+  mp4: "video/mp4",
+  mov: "video/quicktime",
+  mp3: "audio/mpeg",
+  wav: "audio/wav",
+};
+
+/** The type of a file by the end of its name or address. */
+function typeIn(name: string, type: "image" | "file"): string | undefined {
+  const [, ending = ""] = /\.([A-Za-z0-9]{2,5})(?:[?#].*)?$/s.exec(name) ?? [];
+  return types[ending.toLowerCase()] ?? (type === "image" ? "image/jpeg" : undefined);
+}

@@ -1,0 +1,182 @@
+/** Writes turns as requests of Gemini's API. */
+
+import { append } from "../../turn/append.ts";
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile } from "../../turn/profile.ts";
+import type { Params, Turn } from "../../turn/turn.ts";
+import type { Target, WrittenRequest } from "../dialect.ts";
+import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
+import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
+import { bodyWith, withTools } from "../shared/source-text.ts";
+import { geminiTraits } from "./traits.ts";
+import { ownGeminiExtra } from "./wire.ts";
+import { writeContents } from "./write-contents.ts";
+import { writeThinking } from "./write-thinking.ts";
+import { writeChoice, writeTools } from "./write-tools.ts";
+
+type Body = Record<string, unknown>;
+
+export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
+  const translated = translate(turn, to);
+  if (!to.straight || turn.continuation !== undefined || translated.isAmended) return translated;
+  // The model is in the path, and so is the form of the answer.
+  const changes: Body = {};
+  addFields(changes, to.profile, turn.body);
+  return { text: bodyWith(turn.body, changes), decisions: [] };
+}
+
+/** `isAmended`: the client's own body would be refused. */
+function translate(
+  turn: Turn<UpstreamName>,
+  { profile }: Target,
+): WrittenRequest & { readonly isAmended: boolean } {
+  const { system, contents, decisions } = writeContents(turn, profile);
+  const isAmended = decisions.length > 0;
+  const body: Body = { contents };
+  if (system.length > 0) body.systemInstruction = { parts: system };
+  const thinking = writeThinking(turn, profile);
+  append(decisions, thinking.decisions);
+  const written = writeParams(
+    { ...turn, params: plainParams(turn) },
+    { name: "gemini", traits: geminiTraits },
+    profile,
+  );
+  append(decisions, written.decisions);
+  const { generationConfig, ...others } = written.fields;
+  Object.assign(body, others);
+  append(decisions, writeTier(body, turn, profile));
+  const config: Body = { ...fieldsOf(generationConfig) };
+  if (thinking.config !== undefined) config.thinkingConfig = thinking.config;
+  append(decisions, fitConfig(config, turn, profile));
+  const tools = writeTools(turn.tools, profile.tools.schema);
+  for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
+  const choice = writeChoice(turn, tools);
+  append(decisions, choice.decisions);
+  const toolText = choice.isNone ? tools.functions : tools.all;
+  const isMixed = tools.functions !== undefined && tools.hasBuiltins && !choice.isNone;
+  if (toolText !== undefined) {
+    const toolConfig: Body = {};
+    if (choice.config !== undefined) toolConfig.functionCallingConfig = choice.config;
+    if (isMixed && profile.tools.mixed === "declared")
+      toolConfig.includeServerSideToolInvocations = true;
+    if (Object.keys(toolConfig).length > 0) body.toolConfig = toolConfig;
+  }
+  append(decisions, askForFormat(config, turn, choice.config?.mode === "ANY"));
+  if (Object.keys(config).length > 0) body.generationConfig = config;
+  append(decisions, writeExtra(turn, "gemini", body));
+  addFields(body, profile);
+  const { continuationToken } = ownGeminiExtra(turn.continuation);
+  if (continuationToken !== undefined) body.continuationToken = continuationToken;
+  for (const key of profile.route?.without ?? []) delete body[key];
+  const text = toolText === undefined ? JSON.stringify(body) : withTools(body, toolText);
+  return { text, decisions, isAmended };
+}
+
+/** The parameters that have one field each. */
+function plainParams({ params, dialect }: Turn<UpstreamName>): Params {
+  const {
+    effort: _,
+    thinking: __,
+    thinkingBudget: ___,
+    reasoningSummary: ____,
+    serviceTier: _____,
+    parallelCalls: ______,
+    store,
+    ...plain
+  } = params;
+  // Clients of other dialects mean another store.
+  return dialect === "gemini" && store !== undefined ? { ...plain, store } : plain;
+}
+
+const tiers: Readonly<Record<string, string>> = {
+  flex: "flex",
+  priority: "priority",
+  default: "standard",
+  standard: "standard",
+};
+
+function writeTier(
+  body: Body,
+  { params, traits }: Turn<UpstreamName>,
+  profile: Profile,
+): Decision[] {
+  const { serviceTier: asked } = params;
+  if (asked === undefined || asked === "auto") return [];
+  const tier = Object.hasOwn(tiers, asked) ? tiers[asked] : undefined;
+  if (tier !== undefined && profile.params.serviceTier !== null) {
+    body.serviceTier = tier;
+    return [];
+  }
+  const reason = `the ${profile.name} profile has no tier \`${asked}\``;
+  return [{ path: paramPath("serviceTier", traits), action: "dropped", reason }];
+}
+
+const HOTTEST = 2;
+/** A model that thinks within so few tokens may not get to its answer. */
+const FEW_TOKENS = 1024;
+
+/** Fits parameters into the limits of the API. */
+function fitConfig(
+  config: Body,
+  { traits, params }: Turn<UpstreamName>,
+  profile: Profile,
+): Decision[] {
+  const decisions: Decision[] = [];
+  const note = (name: keyof Params, action: Decision["action"], reason: string): void =>
+    void decisions.push({ path: paramPath(name, traits), action, reason });
+  if ((numberOf(config.temperature) ?? 0) > HOTTEST) {
+    config.temperature = HOTTEST;
+    note("temperature", "changed", `the highest temperature of the gemini dialect is ${HOTTEST}`);
+  }
+  const stops = listOf(config.stopSequences)?.filter((one) => one !== "");
+  if (stops !== undefined) {
+    const { maxStops = Infinity } = profile;
+    config.stopSequences = stops.slice(0, maxStops);
+    if (stops.length === 0) delete config.stopSequences;
+    else if (stops.length > maxStops)
+      note(
+        "stop",
+        "reshaped",
+        `the upstream takes ${maxStops} stop sequences, and the gateway ends the answer at the others`,
+      );
+  }
+  if (config.logprobs !== undefined) {
+    config.responseLogprobs = true;
+    if (config.logprobs === 0) delete config.logprobs;
+  }
+  const modalities = listOf(config.responseModalities);
+  if (modalities !== undefined)
+    config.responseModalities = modalities.map((one) => String(one).toUpperCase());
+  const isThinking = profile.reasons === true && params.effort !== "none";
+  if (isThinking && (numberOf(config.maxOutputTokens) ?? FEW_TOKENS) < FEW_TOKENS)
+    note(
+      "maxTokens",
+      "noticed",
+      "thoughts count against this limit, so the answer may end before its first word",
+    );
+  return decisions;
+}
+
+/** A forced call leaves no text that a format could hold to. */
+function askForFormat(
+  config: Body,
+  { format, traits }: Turn<UpstreamName>,
+  isForced: boolean,
+): Decision[] {
+  if (format === undefined || format.type === "text") return [];
+  const note = (action: Decision["action"], reason: string): Decision[] => [
+    { path: traits.format.path, action, reason },
+  ];
+  if (format.type === "opaque") {
+    if (format.dialect !== "gemini")
+      return note("dropped", "the gemini dialect has no such format");
+    Object.assign(config, fieldsOf(format.raw));
+    return [];
+  }
+  if (isForced)
+    return note("repaired", "a forced call has no text, so the upstream is not asked for a format");
+  config.responseMimeType = "application/json";
+  if (format.type === "schema") config.responseJsonSchema = format.schema;
+  return [];
+}

@@ -1,0 +1,88 @@
+/** Writes how much the model shall think: as a level, or as a budget of tokens. */
+
+import type { Decision } from "../../turn/decision.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { Profile, ThinkingBudgets } from "../../turn/profile.ts";
+import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import { paramPath } from "../shared/params.ts";
+
+/** From the least to the most. */
+const scale = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
+
+/** Budgets of tokens by effort; higher efforts get the most that the model takes. */
+const budgets: Readonly<Record<string, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+};
+
+/** The effort that a budget stands for, where a model has levels. */
+const effortOf = (budget: number): string =>
+  budget < 4096 ? "low" : budget < 16_384 ? "medium" : "high";
+
+export type WrittenThinking = {
+  readonly config: Fields | undefined;
+  readonly decisions: readonly Decision[];
+};
+
+export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): WrittenThinking {
+  const decisions: Decision[] = [];
+  const note = (name: keyof Params, action: Decision["action"], reason: string): void =>
+    void decisions.push({ path: paramPath(name, turn.traits), action, reason });
+  const { effort: said, thinkingBudget, thinking, reasoningSummary } = turn.params;
+  const effort = said ?? (thinking === "disabled" ? "none" : undefined);
+  const rule = profile.thinking;
+  const config: Record<string, unknown> = {};
+  const asked: keyof Params =
+    said !== undefined ? "effort" : thinkingBudget !== undefined ? "thinkingBudget" : "thinking";
+  if (effort !== undefined || thinkingBudget !== undefined) {
+    if (rule === undefined) {
+      if (thinkingBudget !== undefined) config.thinkingBudget = thinkingBudget;
+      else if (effort !== undefined) config.thinkingLevel = effort.toUpperCase();
+    } else if (rule.budgets !== undefined) {
+      const budget = thinkingBudget ?? budgetFor(effort ?? "", rule.budgets);
+      const fit = fitted(budget, rule.budgets);
+      if (fit !== budget || (effort !== undefined && scale.indexOf(effort) > 4))
+        note(asked, "changed", `the nearest budget of this model is ${fit} tokens`);
+      config.thinkingBudget = fit;
+    } else if (rule.efforts.length === 0) {
+      if (effort !== "none" && thinkingBudget !== 0)
+        note(asked, "dropped", "the model has no control of its thinking");
+    } else {
+      const word = thinkingBudget === undefined ? (effort ?? "") : effortOf(thinkingBudget);
+      const level = levelFor(word, rule.efforts);
+      if (thinkingBudget !== undefined)
+        note("thinkingBudget", "changed", `the model takes a level in place of it: \`${level}\``);
+      else if (level !== word)
+        note(asked, "changed", `the model has nothing nearer than \`${level}\``);
+      config.thinkingLevel = level.toUpperCase();
+    }
+  }
+  const canShow = rule?.display !== false;
+  const isShown =
+    reasoningSummary === undefined
+      ? turn.dialect !== "gemini" && effort !== undefined && effort !== "none"
+      : reasoningSummary !== "none" && reasoningSummary !== "omitted";
+  if (isShown && canShow) config.includeThoughts = true;
+  return { config: Object.keys(config).length === 0 ? undefined : config, decisions };
+}
+
+/** The highest level that is not above the one asked for, or the lowest of all. */
+function levelFor(effort: string, levels: readonly string[]): string {
+  if (levels.includes(effort)) return effort;
+  const at = scale.indexOf(effort);
+  const below = levels.findLast((one) => scale.indexOf(one) <= at);
+  return below ?? levels[0] ?? effort;
+}
+
+/** Unknown efforts leave it to the model. */
+const budgetFor = (effort: string, { most }: ThinkingBudgets): number =>
+  budgets[effort] === undefined ? (scale.includes(effort) ? most : -1) : budgets[effort];
+
+/** A budget within the limits; -1 leaves it to the model. */
+function fitted(budget: number, { least, most, off }: ThinkingBudgets): number {
+  if (budget < 0 || (budget === 0 && off)) return Math.max(budget, -1);
+  return Math.min(Math.max(budget, least), most);
+}

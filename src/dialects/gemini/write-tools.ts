@@ -1,0 +1,183 @@
+/** Writes tools and the choice of them. */
+
+import { isFields } from "../../json/json.ts";
+import type { Decision } from "../../turn/decision.ts";
+import { memoizeByIdentity } from "../../turn/memoize.ts";
+import type { UpstreamName } from "../../turn/names.ts";
+import type { SchemaRule } from "../../turn/profile.ts";
+import type { Fields, FunctionTool, JsonSchema, Tool, Turn } from "../../turn/turn.ts";
+import { reportForeign } from "../shared/content.ts";
+import { fieldsOf, given } from "../shared/loose.ts";
+import { ownGeminiExtra, schemaTypes } from "./wire.ts";
+
+export type WrittenTools = {
+  /** The list of functions and that of all tools, as JSON; undefined: there is none. */
+  readonly functions: string | undefined;
+  readonly all: string | undefined;
+  readonly hasBuiltins: boolean;
+  /** True if the arguments of a function must follow its schema. */
+  readonly isStrict: boolean;
+  /** The reasons why some tools have no form here. */
+  readonly reasons: readonly string[];
+};
+
+const openApi = memoizeByIdentity((tools: readonly Tool<UpstreamName>[]) => write(tools, true));
+const jsonSchema = memoizeByIdentity((tools: readonly Tool<UpstreamName>[]) => write(tools, false));
+
+/** The tools as JSON text. */
+export const writeTools = (
+  tools: readonly Tool<UpstreamName>[],
+  rule: SchemaRule | undefined,
+): WrittenTools => (rule?.openApi === true ? openApi : jsonSchema)(tools);
+
+function write(tools: readonly Tool<UpstreamName>[], isOpenApi: boolean): WrittenTools {
+  const declarations: Fields[] = [];
+  const others: Fields[] = [];
+  const reasons: string[] = [];
+  let isStrict = false;
+  for (const tool of tools) {
+    if (tool.type === "function") {
+      isStrict ||= tool.strict === true;
+      reportForeign(tool.extra, "gemini", (reason) => reasons.push(reason));
+      declarations.push(declarationOf(tool, isOpenApi));
+    } else if (tool.type === "builtin" && tool.dialect === "gemini") others.push(tool.raw);
+    else {
+      const kind = tool.type === "builtin" ? tool.kind : tool.type;
+      reasons.push(`the gemini dialect has no ${kind} tools`);
+    }
+  }
+  const listed = declarations.length === 0 ? [] : [{ functionDeclarations: declarations }];
+  const textOf = (list: readonly Fields[]): string | undefined =>
+    list.length === 0 ? undefined : JSON.stringify(list);
+  return {
+    functions: textOf(listed),
+    all: textOf([...listed, ...others]),
+    hasBuiltins: others.length > 0,
+    isStrict,
+    reasons,
+  };
+}
+
+function declarationOf(
+  { name, description, schema, extra }: FunctionTool<UpstreamName>,
+  isOpenApi: boolean,
+): Fields {
+  const parameters = isFields(schema) ? schema : undefined;
+  const written =
+    parameters === undefined
+      ? {}
+      : isOpenApi
+        ? given({ parameters: openApiSchema(parameters) })
+        : { parametersJsonSchema: withType(parameters) };
+  return { name, ...given({ description }), ...written, ...ownGeminiExtra(extra) };
+}
+
+/** The parameters of a function are an object. */
+const withType = (schema: Fields): Fields =>
+  schema.type === undefined ? { type: "object", ...schema } : schema;
+
+const typeNames: ReadonlyMap<string, string> = new Map(
+  Array.from(schemaTypes, ([upper, lower]) => [lower, upper]),
+);
+
+/**
+ * A schema that the plan has limited to the words of OpenAPI, in the form of protobuf. An object
+ * without properties is refused: undefined for the root, which takes no arguments then.
+ */
+function openApiSchema(schema: JsonSchema): Fields | undefined {
+  const written = protoOf(schema);
+  return written.type === "OBJECT" && Object.keys(fieldsOf(written.properties) ?? {}).length === 0
+    ? undefined
+    : written;
+}
+
+function protoOf(schema: unknown): Fields {
+  const fields = fieldsOf(schema);
+  if (fields === undefined) return { type: "STRING" };
+  const { type, properties, items, anyOf, required, additionalProperties: _, ...rest } = fields;
+  const branches = Array.isArray(anyOf) ? (anyOf as readonly unknown[]) : undefined;
+  const filled = branches?.filter((one) => fieldsOf(one)?.type !== "null");
+  // One branch beside null is a type that may be null.
+  if (branches !== undefined && filled?.length === 1 && filled.length < branches.length)
+    return { ...protoOf(filled[0]), ...rest, nullable: true };
+  // No other word may be beside the branches.
+  if (branches !== undefined && filled !== undefined) {
+    const nullable = filled.length < branches.length ? { nullable: true } : {};
+    return { anyOf: filled.map((one) => Object.assign({}, rest, protoOf(one), nullable)) };
+  }
+  const written: Record<string, unknown> = { ...rest };
+  if (typeof type === "string") written.type = typeNames.get(type.toLowerCase()) ?? type;
+  if (items !== undefined) written.items = protoOf(items);
+  const members = fieldsOf(properties);
+  if (members !== undefined) {
+    written.properties = Object.fromEntries(
+      Object.entries(members).map(([key, one]) => [key, protoOf(one)]),
+    );
+    const named = (Array.isArray(required) ? required : []).filter((key) =>
+      Object.hasOwn(members, String(key)),
+    );
+    if (named.length > 0) written.required = named;
+  }
+  return written;
+}
+
+export type WrittenChoice = {
+  readonly config?: Fields | undefined;
+  /** True if the model may call nothing: tools that the provider runs are left out for that. */
+  readonly isNone: boolean;
+  readonly decisions: readonly Decision[];
+};
+
+/** Writes the choice of tools. */
+export function writeChoice(
+  { toolChoice: choice }: Pick<Turn<UpstreamName>, "toolChoice">,
+  { isStrict, functions }: WrittenTools,
+): WrittenChoice {
+  const mode = (word: string, names?: readonly string[]): Fields => ({
+    mode: word,
+    ...(names !== undefined && { allowedFunctionNames: names }),
+  });
+  const made = (
+    config: Fields | undefined,
+    decisions: readonly Decision[] = [],
+  ): WrittenChoice => ({
+    config: functions === undefined ? undefined : config,
+    isNone: choice?.type === "none",
+    decisions,
+  });
+  switch (choice?.type) {
+    case undefined:
+      return made(isStrict ? mode("VALIDATED") : undefined);
+    case "auto":
+      return made(mode(isStrict ? "VALIDATED" : "AUTO"));
+    case "none":
+      return made(mode("NONE"));
+    case "required":
+      return made(mode("ANY"));
+    case "tool":
+      return choice.tool.kind === "function"
+        ? made(mode("ANY", [choice.tool.name]))
+        : made(undefined, [
+            {
+              path: "tool_choice",
+              action: "changed",
+              reason: "the upstream cannot be forced to use a tool that it runs itself",
+            },
+          ]);
+    case "allowed": {
+      const names = choice.tools.flatMap(({ kind, name }) => (kind === "function" ? [name] : []));
+      if (names.length === 0) return made(mode("NONE"));
+      if (choice.mode === "required") return made(mode("ANY", names));
+      return made(mode("VALIDATED", names), [
+        {
+          path: "tool_choice",
+          action: "changed",
+          reason:
+            "the upstream limits the tools only in a mode in which arguments must follow their schemas",
+        },
+      ]);
+    }
+    default:
+      return choice satisfies never;
+  }
+}
