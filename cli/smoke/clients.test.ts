@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { AnswerReading, type ReadAnswer, clients } from "./clients.ts";
+import { type ReadAnswer, clients, readAnswer } from "./clients.ts";
 import type { DoorName } from "./scene.ts";
 
 it("looks at every door there is", () => {
@@ -12,21 +12,24 @@ it("looks at every door there is", () => {
 /** A frame, as text or as a value, or a comment. */
 type Piece = string | object | { readonly comment: string };
 
-function readStream(door: DoorName, pieces: readonly Piece[]): ReadAnswer {
-  const reading = new AnswerReading(door);
-  for (const piece of pieces)
-    if (typeof piece === "string") reading.frame(piece, undefined, false);
-    else if ("comment" in piece) reading.comment(piece.comment);
-    else
-      reading.frame(JSON.stringify(piece), "type" in piece ? String(piece.type) : undefined, false);
-  return reading.end();
+const encoder = new TextEncoder();
+
+function sseText(piece: Piece): string {
+  if (typeof piece === "string") return `data: ${piece}\n\n`;
+  if ("comment" in piece) return `: ${piece.comment}\n\n`;
+  const name = "type" in piece ? `event: ${String(piece.type)}\n` : "";
+  return `${name}data: ${JSON.stringify(piece)}\n\n`;
 }
 
-function readWhole(door: DoorName, body: object): ReadAnswer {
-  const reading = new AnswerReading(door);
-  reading.whole(JSON.stringify(body), undefined);
-  return reading.end();
-}
+const readStream = (door: DoorName, pieces: readonly Piece[]): ReadAnswer =>
+  readAnswer(
+    door,
+    pieces.map((piece) => encoder.encode(sseText(piece))),
+    {},
+  );
+
+const readWhole = (door: DoorName, body: object): ReadAnswer =>
+  readAnswer(door, [encoder.encode(JSON.stringify(body))], {});
 
 const comment: Piece = {
   comment: '{"tool_call_count":2,"tool_call_truncated":false,"stop_after_tools_mode":"burst"}',

@@ -2,15 +2,14 @@
 
 import {
   builtinDialects,
-  AnswerFold,
-  StreamNormalizer,
-  type TurnEvent,
+  readSide,
+  stretchText,
   type UpstreamName,
+  wireFrames,
 } from "../../src/inspection.ts";
 import {
   type Fields,
   type Item,
-  fieldsIn,
   fieldsOf,
   filledText,
   listOf,
@@ -165,98 +164,68 @@ export const clients = builtinDialects.doors.flatMap(({ name, door }) =>
 
 export const clientOf = (door: DoorName): Client => table[door];
 
-/** Reads one answer, which comes as a stream or whole. */
-export class AnswerReading {
-  readonly #client: Client;
-  readonly #reader;
-  readonly #normalized = new StreamNormalizer<UpstreamName>();
-  readonly #folded = new AnswerFold<UpstreamName>();
-  readonly #strict;
-  /** Each is listed once, however often it is met. */
-  readonly #problems = new Set<string>();
-  readonly #finishes: string[] = [];
-  #figures: AnswerFigures | undefined;
-  #hasUsage = false;
-  #hasFailed = false;
-  #isOver = false;
+type Received = {
+  /** The figures in the head of a whole answer. */
+  readonly figures?: AnswerFigures | undefined;
+  /** The reason why no more came. */
+  readonly broken?: string | undefined;
+};
 
-  constructor(door: DoorName) {
-    this.#client = clientOf(door);
-    this.#strict = this.#client.strict();
-    const dialect = builtinDialects.upstreams.find(({ name }) => name === door);
-    // No id is made up: a call without one is a problem.
-    this.#reader = dialect?.upstream.readEvents({ newId: () => "", frames: false });
+/** Reads one answer, which comes as a stream or whole. Each problem is listed once. */
+export function readAnswer(
+  door: DoorName,
+  chunks: readonly Uint8Array[],
+  { figures, broken }: Received,
+): ReadAnswer {
+  const { end, finishIn, strict } = clientOf(door);
+  const side = readSide(door, chunks, { closed: broken === undefined });
+  const flawsOf = strict();
+  const problems = new Set(broken === undefined ? [] : [broken]);
+  const finishes: string[] = [];
+  let found = figures;
+  let hasUsage = false;
+  let isOver = false;
+  for (const { type, text, data, partial } of wireFrames(chunks, { comments: true })) {
+    const isFrame = type === "frame";
+    const fields = type === "body" ? (fieldsOf(data) ?? {}) : fieldsOf(data);
+    const counted = type === "comment" ? figuresIn(fields) : undefined;
+    if (counted !== undefined) {
+      if (found !== undefined) problems.add("the statistics comment comes twice");
+      if (finishes.length === 0) problems.add("the statistics comment comes before the finish");
+      if (hasUsage) problems.add("the statistics comment comes after the usage");
+      if (isOver) problems.add(`the statistics comment comes after ${end}`);
+      found = counted;
+    } else if (type === "comment") continue;
+    else if (partial) problems.add("the stream broke off within a frame");
+    else if (isOver) problems.add(`something follows ${end}`);
+    else if (text === end) isOver = true;
+    else if (fields === undefined) problems.add("a frame is not JSON");
+    else if (isFrame && (fields.type === "error" || fieldsOf(fields.error) !== undefined)) {
+      problems.add(`the stream failed: ${errorMessage(fields) ?? "no reason was given"}`);
+      isOver = fields.type === end;
+    } else {
+      if (isFrame) for (const flaw of flawsOf(fields, finishes.length > 0)) problems.add(flaw);
+      const finish = filledText(finishIn(fields));
+      if (finish !== undefined && finishes.push(finish) > 1)
+        problems.add("the finish comes more than once");
+      hasUsage ||= fieldsOf(fields.usage) !== undefined && listOf(fields.choices)?.length === 0;
+      isOver = !isFrame || fields.type === end;
+    }
   }
-
-  readonly #each = (event: TurnEvent<UpstreamName>): void =>
-    this.#normalized.each(event, (next) => void this.#folded.each(next));
-
-  whole(text: string, figures: AnswerFigures | undefined): void {
-    this.#figures = figures;
-    this.#reader?.whole(text, this.#each);
-    this.#finish(fieldsIn(text) ?? {});
-    this.#isOver = true;
-  }
-
-  comment(text: string): void {
-    const figures = figuresIn(text);
-    if (figures === undefined) return;
-    const { end } = this.#client;
-    if (this.#figures !== undefined) this.#problems.add("the statistics comment comes twice");
-    if (this.#finishes.length === 0)
-      this.#problems.add("the statistics comment comes before the finish");
-    if (this.#hasUsage) this.#problems.add("the statistics comment comes after the usage");
-    if (this.#isOver) this.#problems.add(`the statistics comment comes after ${end}`);
-    this.#figures = figures;
-  }
-
-  frame(data: string, name: string | undefined, partial: boolean): void {
-    const { end } = this.#client;
-    if (partial) return void this.#problems.add("the stream broke off within a frame");
-    if (this.#isOver) return void this.#problems.add(`something follows ${end}`);
-    const event = data === end ? {} : fieldsIn(data);
-    if (event === undefined) return void this.#problems.add("a frame is not JSON");
-    this.#reader?.frame(data, name, partial, this.#each);
-    this.#isOver = data === end;
-    if (this.#isOver) return;
-    const { type, error, choices, usage } = event;
-    this.#isOver = type === end;
-    this.#hasFailed ||= type === "error" || fieldsOf(error) !== undefined;
-    if (this.#hasFailed && (type === "error" || error !== undefined))
-      return void this.#problems.add(
-        `the stream failed: ${errorMessage(event) ?? "no reason was given"}`,
-      );
-    for (const problem of this.#strict(event, this.#finishes.length > 0))
-      this.#problems.add(problem);
-    this.#finish(event);
-    this.#hasUsage ||= fieldsOf(usage) !== undefined && listOf(choices)?.length === 0;
-  }
-
-  #finish(fields: Fields): void {
-    const finish = filledText(this.#client.finishIn(fields));
-    if (finish === undefined) return;
-    if (this.#finishes.push(finish) > 1) this.#problems.add("the finish comes more than once");
-  }
-
-  /** `broken`: the reason why no more came. */
-  end(broken?: string): ReadAnswer {
-    if (this.#reader?.done() === false) this.#reader.end?.(this.#each);
-    this.#normalized.end?.((event) => void this.#folded.each(event));
-    const { choices, fault } = this.#folded.answer();
-    const items = choices[0]?.items ?? [];
-    if (!this.#isOver) this.#problems.add(`the stream ends without ${this.#client.end}`);
-    else if (fault !== undefined && !this.#hasFailed)
-      this.#problems.add(`the answer cannot be read: ${fault.message}`);
-    return {
-      calls: items.flatMap((item) =>
-        item.type === "call" ? [{ id: item.id, name: item.name, arguments: item.input }] : [],
-      ),
-      text: items.map(textOfItem).join(""),
-      finish: this.#finishes[0] ?? "",
-      figures: this.#figures,
-      problems: [...(broken === undefined ? [] : [broken]), ...this.#problems],
-    };
-  }
+  if (!isOver) problems.add(`the stream ends without ${end}`);
+  if (problems.size === 0 && side?.unlawful !== undefined)
+    problems.add(`the answer cannot be read: ${side.unlawful.reason}`);
+  return {
+    calls: (side?.calls ?? []).map(({ id, name, stretches }) => ({
+      id,
+      name,
+      arguments: stretchText(stretches),
+    })),
+    text: stretchText(side?.text ?? []),
+    finish: finishes[0] ?? "",
+    figures: found,
+    problems: [...problems],
+  };
 }
 
 /** The text of a message; empty for another item. */
@@ -276,8 +245,7 @@ export function figuresInHead(head: Headers): AnswerFigures | undefined {
 }
 
 /** The figures in a comment of a stream; other comments only keep a connection alive. */
-function figuresIn(comment: string): AnswerFigures | undefined {
-  const fields = fieldsIn(comment);
+function figuresIn(fields: Fields | undefined): AnswerFigures | undefined {
   const count = numberOf(fields?.tool_call_count);
   const mode = filledText(fields?.stop_after_tools_mode);
   const truncated = fields?.tool_call_truncated;

@@ -1,6 +1,5 @@
 /** Asks a running gateway for a burst of calls in every way, for `patchbay smoke`. */
 
-import { SseReader } from "../../src/inspection.ts";
 import { fieldsIn } from "../../src/terminal.ts";
 import {
   bodyText,
@@ -12,7 +11,7 @@ import {
   type RemoteGateway,
   rootOf,
 } from "../remote.ts";
-import { AnswerReading, type ReadAnswer, clients, figuresInHead } from "./clients.ts";
+import { type ReadAnswer, clients, figuresInHead, readAnswer } from "./clients.ts";
 import { disagreements, answerProblems } from "./judge.ts";
 import { bodyFor, type Scene, scenes } from "./scene.ts";
 
@@ -95,25 +94,13 @@ async function ask(target: RemoteGateway, scene: Scene, body: object): Promise<R
 }
 
 async function read(response: Response, { door, stream }: Scene, target: RemoteGateway) {
-  const reading = new AnswerReading(door);
-  if (!stream) {
-    try {
-      reading.whole(await response.text(), figuresInHead(response.headers));
-      return reading.end();
-    } catch (error) {
-      const problems = [`the answer broke off (${connectionReason(error, target)})`];
-      return { calls: [], text: "", finish: "", figures: undefined, problems };
-    }
-  }
-  const sse = new SseReader((...frame) => reading.frame(...frame), {
-    onComment: (text) => reading.comment(text),
-  });
+  const chunks: Uint8Array[] = [];
+  let broken: string | undefined;
   try {
-    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? [])
-      sse.feed(piece);
-    sse.end();
-    return reading.end();
+    for await (const piece of response.body ?? []) chunks.push(piece as Uint8Array);
   } catch (error) {
-    return reading.end(`the stream broke off (${connectionReason(error, target)})`);
+    broken = `the ${stream ? "stream" : "answer"} broke off (${connectionReason(error, target)})`;
   }
+  const figures = stream ? undefined : figuresInHead(response.headers);
+  return readAnswer(door, chunks, { figures, broken });
 }

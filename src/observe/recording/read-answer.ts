@@ -13,7 +13,12 @@ type Event = TurnEvent<UpstreamName>;
 /** A piece of text or arguments, and the number of its frame. */
 export type Stretch = { readonly text: string; readonly frame: number };
 
-export type ReadCall = { readonly name: string; readonly stretches: Stretch[]; complete: boolean };
+export type ReadCall = {
+  readonly id: string;
+  readonly name: string;
+  readonly stretches: Stretch[];
+  complete: boolean;
+};
 
 /** The answer of one side, and the first frame that breaks the rules of its dialect. */
 export type ReadSide = {
@@ -36,7 +41,7 @@ export function readSide(
 ): ReadSide | undefined {
   const reader = builtinDialects
     .get(dialect)
-    ?.upstream?.readEvents({ newId: (prefix) => `${prefix}_`, frames: false });
+    ?.upstream?.readEvents({ newId: () => "", frames: false });
   if (reader === undefined) return undefined;
   const calls = new Map<string, ReadCall>();
   const side: Omit<ReadSide, "calls"> = {
@@ -56,8 +61,8 @@ export function readSide(
       case "text-delta":
         return void side.text.push({ text: event.text, frame });
       case "call-start": {
-        const { name } = event;
-        calls.set(`${event.choice} ${event.call}`, { name, stretches: [], complete: false });
+        const { id, name } = event;
+        calls.set(`${event.choice} ${event.call}`, { id, name, stretches: [], complete: false });
         return;
       }
       case "call-delta":
@@ -104,9 +109,9 @@ export function errorMessageIn([frame]: readonly WireFrame[]): string | undefine
     : undefined;
 }
 
-/** One frame of a stream, or a whole body. */
+/** One frame or comment of a stream, or a whole body. */
 export type WireFrame = {
-  readonly type: "frame" | "body";
+  readonly type: "frame" | "body" | "comment";
   readonly event?: string | undefined;
   /** The value of JSON, else the text. */
   readonly data: unknown;
@@ -117,8 +122,11 @@ export type WireFrame = {
   readonly partial: boolean;
 };
 
-/** The frames of a reply or an answer. Comments only keep the connection open, and are left out. */
-export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] {
+/** The frames of a reply or an answer. Without `comments`, only those that carry it. */
+export function wireFrames(
+  chunks: readonly Uint8Array[],
+  { comments = false } = {},
+): readonly WireFrame[] {
   const decoder = new TextDecoder();
   const texts = chunks.map((chunk) => decoder.decode(chunk, { stream: true }));
   const whole = texts.join("");
@@ -128,7 +136,9 @@ export function wireFrames(chunks: readonly Uint8Array[]): readonly WireFrame[] 
     void frames.push({ type, event, data: jsonOf(text) ?? text, text, chunk, partial });
   if (/^\s*[{[<]/.test(whole)) add("body", whole);
   else {
-    const sse = new SseReader((text, event, partial) => add("frame", text, event, partial));
+    const sse = new SseReader((text, event, partial) => add("frame", text, event, partial), {
+      onComment: comments ? (text) => add("comment", text) : undefined,
+    });
     for (const [at, text] of texts.entries()) {
       chunk = at;
       sse.feed(text);
