@@ -1,5 +1,5 @@
-// An MCP server with forty tools, each of which writes a file of its own name: `node mcp-server.ts`.
-import { writeFileSync } from "node:fs";
+// An MCP server with forty tools, each of which writes to a file of that name: `node mcp-server.ts`.
+import { appendFileSync } from "node:fs";
 import { serveTools } from "../support/mcp-stdio.ts";
 
 const tools = Array.from({ length: 40 }, (_, at) => ({
@@ -9,6 +9,6 @@ const tools = Array.from({ length: 40 }, (_, at) => ({
 }));
 
 await serveTools("lab", tools, (name, { text = "" }) => {
-  writeFileSync(`${name}.txt`, String(text));
+  appendFileSync(`${name}.txt`, String(text));
   return `${name} wrote it`;
 });
