@@ -337,7 +337,7 @@ export const choiceFields = new Set(
 /** Finds the vendor fields that changed: most providers repeat them in every frame. */
 export class VendorFields {
   readonly #known: ReadonlySet<string>;
-  readonly #seen = new Map<string, unknown>();
+  #seen: Map<string, unknown> | undefined;
 
   constructor(known: ReadonlySet<string>) {
     this.#known = known;
@@ -349,8 +349,8 @@ export class VendorFields {
       const value = raw[key];
       if (this.#known.has(key) || isNothing(value)) continue;
       const text = typeof value === "object" ? comparable(value) : value;
-      if (this.#seen.get(key) === text) continue;
-      this.#seen.set(key, text);
+      if (this.#seen?.get(key) === text) continue;
+      (this.#seen ??= new Map()).set(key, text);
       (fresh ??= {})[key] = value;
     }
     return fresh;

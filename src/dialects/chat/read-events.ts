@@ -16,7 +16,7 @@ import {
   upstreamError,
 } from "../errors/upstream-error.ts";
 import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
-import { fieldsOf, filledText, hasShape, listOf, numberOf } from "../shared/loose.ts";
+import { fieldsOf, filledText, hasShape, listOf, numberOf, unwrapped } from "../shared/loose.ts";
 import {
   answerFields,
   VendorFields,
@@ -55,7 +55,7 @@ class ChatReader implements EventReader {
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   #areFinished = false;
-  readonly #links = new Set<string>();
+  #links: Set<string> | undefined;
   #waitingLinks: string[] = [];
   readonly #vendorFields = new VendorFields(answerFields);
   #waitingFields: Fields | undefined;
@@ -77,8 +77,7 @@ class ChatReader implements EventReader {
     if (trimmed === "[DONE]") return this.#readDone(trimmed);
     this.#runs.begin();
     const value = jsonOf(data);
-    // Some upstreams wrap an error in a list.
-    const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+    const raw = unwrapped(value);
     if (raw !== undefined) return this.#readChunk(raw, data, name, raw === value);
     // A frame that the end of the connection truncated is ignored: the missing end reports the cut.
     if (trimmed === "" || partial) return;
@@ -90,7 +89,7 @@ class ChatReader implements EventReader {
     if (this.#over) return;
     this.#out = emit;
     const value = jsonOf(text);
-    const raw = fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
+    const raw = unwrapped(value);
     if (raw === undefined) return this.#fail(malformed("answered with something that is not JSON"));
     const list = listOf(raw.choices);
     const fault = upstreamError(raw);
@@ -293,8 +292,8 @@ class ChatReader implements EventReader {
   /** Links of the answer are emitted as annotations of the first choice, once that has text. */
   #readLinks(raw: Fields): void {
     for (const url of listOf(raw.citations) ?? []) {
-      if (typeof url !== "string" || this.#links.has(url)) continue;
-      this.#links.add(url);
+      if (typeof url !== "string" || this.#links?.has(url) === true) continue;
+      (this.#links ??= new Set()).add(url);
       this.#waitingLinks.push(url);
     }
     const [first] = this.#choices.values();

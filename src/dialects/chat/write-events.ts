@@ -237,9 +237,7 @@ class ChatWriter implements EventWriter<ClientName> {
     if (emit === discard) return;
     form.around ??= this.#chunk(form.choice, form.delta).split(`"${HOLE}"`);
     const [head = "", tail = ""] = form.around;
-    let frames = "";
-    for (const literal of literalsOf(pieces)) frames += `${head}"${literal}"${tail}`;
-    emit(frames);
+    emit(`${head}"${literalsOf(pieces).join(`"${tail}${head}"`)}"${tail}`);
   }
 
   #chunk(index: number, delta: Fields, more: Fields = {}, answer: Fields = {}): string {

@@ -16,7 +16,8 @@ import {
 } from "../errors/upstream-error.ts";
 import { FrameRuns } from "../shared/frame-runs.ts";
 import { exactJsonOf } from "../../json/exact.ts";
-import { fieldsIn, fieldsOf, isListed, listOf, numberOf, filledText } from "../shared/loose.ts";
+import { jsonOf } from "../../json/json.ts";
+import { fieldsOf, filledText, listOf, numberOf, unwrapped } from "../shared/loose.ts";
 import { BlocksReader } from "./read-blocks.ts";
 import { isWholeUsage, readStop, stopExtra, UsageReader } from "./answer-fields.ts";
 
@@ -72,7 +73,8 @@ class MessagesReader implements EventReader {
     this.#blocks.forwardable = true;
     if (data.startsWith("[DONE]") || data.trim() === "[DONE]") return this.end(emit);
     this.#runs.begin();
-    const raw = fieldsIn(data);
+    const value = jsonOf(data);
+    const raw = unwrapped(value);
     // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
     if (raw === undefined) {
       const fault = partial ? undefined : unreadableFault(data, name);
@@ -80,7 +82,7 @@ class MessagesReader implements EventReader {
     }
     const type = name === "error" ? name : (filledText(raw.type) ?? name);
     // Clients read the name of the event and not the type in it.
-    if (name !== type || raw.type !== type || isListed(data)) this.#blocks.markRepaired();
+    if (name !== type || raw.type !== type || raw !== value) this.#blocks.markRepaired();
     const ends = this.#read(type, raw);
     if (type === "content_block_delta" && (name === type || !this.#frames))
       this.#learn(data, name, raw);
@@ -117,11 +119,12 @@ class MessagesReader implements EventReader {
     if (this.#over) return;
     this.#emit = emit;
     // The arguments of calls are values here.
-    const raw = fieldsIn(text, exactJsonOf);
+    const value = exactJsonOf(text);
+    const raw = unwrapped(value);
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#readWhole(raw);
     if (!this.#frames) return;
-    const forwardable = this.#blocks.forwardable && !isListed(text) && isWholeUsage(raw?.usage);
+    const forwardable = this.#blocks.forwardable && raw === value && isWholeUsage(raw?.usage);
     emit({ type: "frame", data: text, forwardable, ends: "terminal", whole: true });
   }
 

@@ -29,6 +29,7 @@ const DELTA = 'event: content_block_delta\ndata: {"type":"content_block_delta","
 const TEXT = ',"delta":{"type":"text_delta","text":"';
 const INPUT = ',"delta":{"type":"input_json_delta","partial_json":"';
 const THINKING = ',"delta":{"type":"thinking_delta","thinking":"';
+const END = '"}}\n\n';
 
 /** A content block. Its index is known once it is the first of the blocks that are not closed. */
 type Block = {
@@ -196,15 +197,13 @@ class MessagesWriter implements EventWriter<ClientName> {
   #write(block: Block, head: string, pieces: Pieces): void {
     block.hasDeltas = true;
     const { index } = block;
-    if (index !== undefined && this.#out === discard) return;
-    const start = index === undefined ? head : `${DELTA}${index}${head}`;
-    let frames = "";
-    for (const literal of literalsOf(pieces)) {
-      const frame = `${start}${literal}"}}\n\n`;
-      if (index === undefined) block.waiting.push(frame);
-      else frames += frame;
+    const literals = literalsOf(pieces);
+    if (index === undefined)
+      for (const literal of literals) block.waiting.push(`${head}${literal}${END}`);
+    else if (this.#out !== discard) {
+      const start = `${DELTA}${index}${head}`;
+      this.#out(start + literals.join(END + start) + END);
     }
-    if (index !== undefined) this.#out(frames);
   }
 
   #writeDelta(block: Block, delta: Fields): void {

@@ -1,5 +1,6 @@
 /** Reads the answers of Responses upstreams, streamed and whole. */
 
+import { jsonOf } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { Frame, StopReason, TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
@@ -17,13 +18,12 @@ import {
 import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
 import {
   counted,
-  fieldsIn,
   fieldsOf,
   filledText,
-  isListed,
   listOf,
   numberOf,
   hasShape,
+  unwrapped,
 } from "../shared/loose.ts";
 import { eventTypes } from "./event-types.ts";
 import { OutputReader } from "./read-output.ts";
@@ -75,12 +75,13 @@ class ResponsesReader implements EventReader {
     this.#emit = emit;
     this.#output.forwardable = true;
     this.#runs.begin();
-    const raw = fieldsIn(data);
+    const value = jsonOf(data);
+    const raw = unwrapped(value);
     // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
     const type = typeOf(raw, name);
     if (this.#error !== undefined && type !== "response.failed") return this.end(emit);
-    if (raw.type !== type || isListed(data)) this.#output.markRepaired();
+    if (raw.type !== type || raw !== value) this.#output.markRepaired();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
     if (type?.endsWith(".delta") && (name !== undefined || !this.#frames))
@@ -139,8 +140,9 @@ class ResponsesReader implements EventReader {
     if (this.#over) return;
     this.#emit = emit;
     this.#output.isWhole = true;
-    const raw = fieldsIn(text);
-    if (isListed(text)) this.#output.markRepaired();
+    const value = jsonOf(text);
+    const raw = unwrapped(value);
+    if (raw !== value) this.#output.markRepaired();
     if (raw === undefined) this.#fail(malformed("answered with something that is not JSON"));
     else this.#read(undefined, fieldsOf(raw.response) ?? raw);
     if (this.#frames)

@@ -9,14 +9,12 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
     ? (value as Fields)
     : undefined;
 
-/** The object that a text holds as JSON. Some upstreams wrap an error in a list. */
-export function fieldsIn(text: string, parse = jsonOf): Fields | undefined {
-  const value = parse(text);
-  return fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
-}
+/** The object that a text holds as JSON. */
+export const fieldsIn = (text: string): Fields | undefined => unwrapped(jsonOf(text));
 
-/** True if the JSON text is a list. Such a frame is not forwarded unchanged. */
-export const isListed = (text: string): boolean => !text.startsWith("{") && /^\s*\[/.test(text);
+/** The object of a frame or a body. Some upstreams wrap an error in a list. */
+export const unwrapped = (value: unknown): Fields | undefined =>
+  fieldsOf(value) ?? fieldsOf(listOf(value)?.[0]);
 
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? (value as readonly unknown[]) : undefined;
@@ -90,8 +88,8 @@ export function given<T extends Record<string, unknown>>(
 export function counted(value: unknown): Usage | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
-  const input = countOf(usage.prompt_tokens) ?? countOf(usage.input_tokens);
-  const output = countOf(usage.completion_tokens) ?? countOf(usage.output_tokens);
+  const input = countOf(usage.prompt_tokens ?? usage.input_tokens);
+  const output = countOf(usage.completion_tokens ?? usage.output_tokens);
   const total = countOf(usage.total_tokens);
   if (input === undefined && output === undefined && total === undefined) return undefined;
   const inputDetails = fieldsOf(usage.prompt_tokens_details ?? usage.input_tokens_details);
@@ -100,16 +98,18 @@ export function counted(value: unknown): Usage | undefined {
     input: input ?? rest(total, output),
     output: output ?? rest(total, input),
     total: total ?? (input ?? 0) + (output ?? 0),
-    cached:
-      countOf(inputDetails?.cached_tokens) ??
-      countOf(usage.prompt_cache_hit_tokens) ??
-      countOf(usage.cache_read_input_tokens) ??
-      countOf(usage.cached_tokens),
-    cacheWrite:
-      countOf(inputDetails?.cache_write_tokens) ??
-      countOf(inputDetails?.cache_creation_tokens) ??
-      countOf(usage.cache_creation_input_tokens),
-    reasoning: countOf(outputDetails?.reasoning_tokens) ?? countOf(usage.reasoning_tokens),
+    cached: countOf(
+      inputDetails?.cached_tokens ??
+        usage.prompt_cache_hit_tokens ??
+        usage.cache_read_input_tokens ??
+        usage.cached_tokens,
+    ),
+    cacheWrite: countOf(
+      inputDetails?.cache_write_tokens ??
+        inputDetails?.cache_creation_tokens ??
+        usage.cache_creation_input_tokens,
+    ),
+    reasoning: countOf(outputDetails?.reasoning_tokens ?? usage.reasoning_tokens),
   };
 }
 

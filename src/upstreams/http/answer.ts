@@ -324,10 +324,13 @@ export class HttpAnswer implements ResponseHandler, Flow {
 
 function joined(chunks: readonly Uint8Array[]): Uint8Array {
   let length = 0;
-  for (const chunk of chunks) length += chunk.length;
+  // A read may have a thousand chunks, and an iterator makes an object for each.
+  for (let at = 0; at < chunks.length; at++) length += chunks[at]?.length ?? 0;
   const all = new Uint8Array(length);
   length = 0;
-  for (const chunk of chunks) {
+  for (let at = 0; at < chunks.length; at++) {
+    const chunk = chunks[at];
+    if (chunk === undefined) continue;
     all.set(chunk, length);
     length += chunk.length;
   }
