@@ -1,6 +1,7 @@
 import { done, frame, type Body } from "../support/fake-upstream.ts";
 import { failure, httpBackend, type Backend, type Choice, type WireModel } from "./backend.ts";
 import { stopOf, type Heard, type Offered, type UpstreamCall } from "./heard.ts";
+import { geminiWire } from "./gemini-upstream.ts";
 import { messagesWire } from "./messages.ts";
 import { COUNTS } from "./scenario.ts";
 
@@ -193,4 +194,6 @@ const responses: WireModel = {
   },
 };
 
-export const httpBackends: readonly Backend[] = [chat, responses, messagesWire].map(httpBackend);
+export const httpBackends: readonly Backend[] = [chat, responses, messagesWire, geminiWire].map(
+  httpBackend,
+);

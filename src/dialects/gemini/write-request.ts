@@ -65,12 +65,22 @@ function translate(
   append(decisions, askForFormat(config, turn, choice.config?.mode === "ANY"));
   if (Object.keys(config).length > 0) body.generationConfig = config;
   append(decisions, writeExtra(turn, "gemini", body));
+  keepValidation(body, turn);
   addFields(body, profile);
   const { continuationToken } = ownGeminiExtra(turn.continuation);
   if (continuationToken !== undefined) body.continuationToken = continuationToken;
   for (const key of profile.route?.without ?? []) delete body[key];
   const text = toolText === undefined ? JSON.stringify(body) : withTools(body, toolText);
   return { text, decisions, isAmended };
+}
+
+/** A client of this API may have asked that arguments follow their schemas. */
+function keepValidation(body: Body, { extra }: Turn<UpstreamName>): void {
+  const asked = fieldsOf(fieldsOf(ownGeminiExtra(extra).toolConfig)?.functionCallingConfig);
+  const config = fieldsOf(body.toolConfig);
+  const calling = fieldsOf(config?.functionCallingConfig);
+  if (calling?.mode === "AUTO" && asked?.mode === "VALIDATED")
+    body.toolConfig = { ...config, functionCallingConfig: { ...calling, mode: "VALIDATED" } };
 }
 
 /** The parameters that have one field each. */
