@@ -18,27 +18,31 @@ import { chatEndings } from "./chat-endings.ts";
 import { chatText } from "./chat-text.ts";
 import { chatErrors } from "./errors.ts";
 import { framing } from "./framing.ts";
+import { geminiQuirks, worthless } from "./gemini.ts";
 import { hostedItems } from "./hosted.ts";
 import { written, type Failed, type Quirk, type Seen } from "./quirk.ts";
 import { responsesEndings } from "./responses-endings.ts";
 import { responsesItems } from "./responses.ts";
 
-const quirks: Readonly<Record<DoorName, readonly Quirk[]>> = {
+type WireName = DoorName | "gemini";
+const quirks: Readonly<Record<WireName, readonly Quirk[]>> = {
   chat: [...chatCalls, ...chatText, ...chatEndings, ...chatErrors, ...framing],
   responses: [...responsesItems, ...responsesEndings, ...hostedItems],
+  gemini: [...geminiQuirks, ...worthless],
 };
 
-type Row = Quirk & { readonly dialect: DoorName; readonly model: string };
+type Row = Quirk & { readonly dialect: WireName; readonly model: string };
 const rows: Row[] = [];
-for (const [dialect, list] of Object.entries(quirks) as [DoorName, readonly Quirk[]][])
+for (const [dialect, list] of Object.entries(quirks) as [WireName, readonly Quirk[]][])
   for (const quirk of list) rows.push({ ...quirk, dialect, model: `${dialect}/${rows.length}` });
 const isSound = (row: Row): row is Row & { readonly sees: Seen } => !("fails" in row.sees);
 const sound = rows.filter(isSound);
 const failing = rows.filter((row): row is Row & { readonly sees: Failed } => !isSound(row));
 
 /** Sends the row whose place among all rows is the model's name. */
-const play: Model = ({ body }) => {
-  const wire = rows[Number(body["model"])]?.wire;
+const play: Model = ({ body, path }) => {
+  const [, inPath] = /\/models\/(\d+):/.exec(path) ?? [];
+  const wire = rows[Number(inPath ?? body["model"])]?.wire;
   if (wire === undefined) return json({ error: { message: "no such quirk" } }, 404);
   if ("body" in wire) return json(wire.body);
   return "severed" in wire ? sse(...written(wire.severed), cut) : sse(...written(wire.stream));
