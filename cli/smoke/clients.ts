@@ -39,7 +39,7 @@ export type ReadAnswer = {
 
 type Client = {
   /** The reason why an answer ended, in a whole answer or in an event; undefined in an event without one. */
-  finishIn(fields: Fields): unknown;
+  readonly finishIn: (fields: Fields) => unknown;
   /** The reason of an answer with calls. */
   readonly finish: string;
   /** True if a whole answer with calls has no text beside them. */
@@ -47,7 +47,7 @@ type Client = {
   /** The last frame of a stream: its data, or the type of its event. */
   readonly end: string;
   /** Finds what a strict client rejects in a stream, event by event. */
-  strict(): (event: Fields, hasFinished: boolean) => Iterable<string>;
+  readonly strict: () => (event: Fields, hasFinished: boolean) => Iterable<string>;
 };
 
 const json = (value: unknown): string => JSON.stringify(value) ?? "nothing";
