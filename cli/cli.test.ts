@@ -496,8 +496,8 @@ describe("patchbay", () => {
     expect((await command(["--version"])).out).toBe(`${version}\n`);
     expect((await command(["--help"])).out).toContain("Examples:");
     const { out: smoke } = await command(["smoke", "--help"]);
-    expect(smoke.replaceAll(/\s+/g, " ")).toContain("twelve requests, in three dialects");
-    expect([scenes.length, clients.length]).toEqual([12, 3]);
+    expect(smoke.replaceAll(/\s+/g, " ")).toContain("sixteen requests, in four dialects");
+    expect([scenes.length, clients.length]).toEqual([16, 4]);
   });
 
   it("says alone what is there and what to do next, and starts nothing", async () => {

@@ -223,7 +223,7 @@ program
 program
   .command("smoke")
   .description(
-    "test bursts of tool calls on a running gateway: twelve requests, in three dialects (Chat Completions, Responses, Messages), streamed and whole, in both output modes; exit code 1: calls are missing or inconsistent, 3: no gateway answers",
+    "test bursts of tool calls on a running gateway: sixteen requests, in four dialects (Chat Completions, Responses, Messages, Gemini), streamed and whole, in both output modes; exit code 1: calls are missing or inconsistent, 3: no gateway answers",
   )
   .option("--url <address>", "address of the gateway", readAddress, "http://127.0.0.1:11435")
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")

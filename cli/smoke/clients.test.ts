@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { type ReadAnswer, clients, readAnswer } from "./clients.ts";
+import { type ReadAnswer, addressOf, clients, readAnswer } from "./clients.ts";
 import type { DoorName } from "./scene.ts";
 
 it("looks at every door there is", () => {
@@ -106,10 +106,13 @@ describe("a whole chat answer", () => {
     });
   });
 
-  it.each(["chat", "responses", "messages"] as const)("is wrong without content: %s", (door) => {
-    const { problems } = readWhole(door, { status: "completed" });
-    expect(problems).toEqual([expect.stringMatching(/^the answer cannot be read: ./)]);
-  });
+  it.each(["chat", "responses", "messages", "gemini"] as const)(
+    "is wrong without content: %s",
+    (door) => {
+      const { problems } = readWhole(door, { status: "completed" });
+      expect(problems).toEqual([expect.stringMatching(/^the answer cannot be read: ./)]);
+    },
+  );
 });
 
 describe("a Responses stream", () => {
@@ -217,5 +220,55 @@ describe("a Messages stream", () => {
   ];
   it.each(wrongs)("is wrong where %s", (problem, pieces) => {
     expect(readStream("messages", pieces).problems).toContain(problem);
+  });
+});
+
+describe("a Gemini stream", () => {
+  const chunk = (parts: readonly object[], finishReason?: string): Piece => ({
+    candidates: [{ content: { role: "model", parts }, index: 0, finishReason }],
+  });
+  const called = (id: string, city: string) => ({
+    functionCall: { id, name: "get_weather", args: { city } },
+  });
+  const good = [
+    chunk([{ text: "Hm" }]),
+    chunk([called("c1", "Paris"), called("c2", "Oslo")], "STOP"),
+  ];
+
+  it("is read with its calls and its end, and needs no figures", () => {
+    expect(readStream("gemini", good)).toEqual({
+      calls: [
+        { id: "c1", name: "get_weather", arguments: '{"city":"Paris"}' },
+        { id: "c2", name: "get_weather", arguments: '{"city":"Oslo"}' },
+      ],
+      text: "Hm",
+      finish: "STOP",
+      figures: undefined,
+      problems: [],
+    });
+  });
+
+  const wrongs: [string, Piece[]][] = [
+    ["the stream ends without the finish", good.slice(0, 1)],
+    ["something follows the finish", [...good, chunk([{ text: "more" }])]],
+    ["a frame is not JSON", ["{", ...good]],
+    [
+      "the stream failed: It broke off.",
+      [{ error: { code: 502, message: "It broke off.", status: "UNAVAILABLE" } }],
+    ],
+  ];
+  it.each(wrongs)("is wrong where %s", (problem, pieces) => {
+    expect(readStream("gemini", pieces).problems).toEqual([problem]);
+  });
+});
+
+it("asks each dialect where it serves a model", () => {
+  expect(addressOf("messages", "up/m", true)).toEqual({
+    path: "/v1/messages",
+    named: { model: "up/m" },
+  });
+  expect(addressOf("gemini", "up/m 1", true)).toEqual({
+    path: "/v1beta/models/up/m%201:streamGenerateContent?alt=sse",
+    named: {},
   });
 });

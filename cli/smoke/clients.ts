@@ -44,8 +44,12 @@ type Client = {
   readonly finish: string;
   /** True if a whole answer with calls has no text beside them. */
   readonly callsAlone: boolean;
-  /** The last frame of a stream: its data, or the type of its event. */
-  readonly end: string;
+  /** True if its clients ignore comments, so that a stream ends with one that counts the calls. */
+  readonly counts: boolean;
+  /** The last frame of a stream: its data, or the type of its event. Undefined: the frame with the finish. */
+  readonly end: string | undefined;
+  /** The last part of the path for a whole answer and for a stream, of a dialect whose path names the model too. */
+  readonly actions?: readonly [whole: string, stream: string];
   /** Finds what a strict client rejects in a stream, event by event. */
   readonly strict: () => (event: Fields, hasFinished: boolean) => Iterable<string>;
 };
@@ -64,6 +68,7 @@ const table: Readonly<Record<DoorName, Client>> = {
     finishIn: ({ choices }) => firstOf(choices).finish_reason,
     finish: "tool_calls",
     callsAlone: true,
+    counts: true,
     end: "[DONE]",
     strict() {
       const calls: { id: string; name: string }[] = [];
@@ -98,6 +103,7 @@ const table: Readonly<Record<DoorName, Client>> = {
         : undefined,
     finish: "completed",
     callsAlone: false,
+    counts: true,
     end: "[DONE]",
     strict() {
       const added = new Set<unknown>();
@@ -123,6 +129,7 @@ const table: Readonly<Record<DoorName, Client>> = {
     finishIn: ({ delta, stop_reason }) => fieldsOf(delta)?.stop_reason ?? stop_reason,
     finish: "tool_use",
     callsAlone: false,
+    counts: true,
     end: "message_stop",
     strict() {
       let blocks = 0;
@@ -147,6 +154,15 @@ const table: Readonly<Record<DoorName, Client>> = {
       };
     },
   },
+  gemini: {
+    finishIn: ({ candidates }) => firstOf(candidates).finishReason,
+    finish: "STOP",
+    callsAlone: false,
+    counts: false,
+    end: undefined,
+    actions: ["generateContent", "streamGenerateContent?alt=sse"],
+    strict: () => () => [],
+  },
 };
 
 const callsIn = (items: readonly unknown[]): SeenCall[] =>
@@ -164,6 +180,16 @@ export const clients = builtinDialects.doors.flatMap(({ name, door }) =>
 
 export const clientOf = (door: DoorName): Client => table[door];
 
+/** The path of a request, and the part of its body that names the model. */
+export function addressOf(door: DoorName, model: string, stream: boolean) {
+  const path = clients.find((one) => one.door === door)?.path ?? "";
+  const { actions } = table[door];
+  if (actions === undefined) return { path, named: { model } };
+  const name = model.split("/").map(encodeURIComponent).join("/");
+  const whole = path.replace("{model}", name).replace("{action}", actions[stream ? 1 : 0]);
+  return { path: whole, named: {} };
+}
+
 type Received = {
   /** The figures in the head of a whole answer. */
   readonly figures?: AnswerFigures | undefined;
@@ -179,6 +205,7 @@ export function readAnswer(
 ): ReadAnswer {
   const { end, finishIn, strict } = clientOf(door);
   const side = readSide(door, chunks, { closed: broken === undefined });
+  const last = end ?? "the finish";
   const flawsOf = strict();
   const problems = new Set(broken === undefined ? [] : [broken]);
   const finishes: string[] = [];
@@ -193,26 +220,26 @@ export function readAnswer(
       if (found !== undefined) problems.add("the statistics comment comes twice");
       if (finishes.length === 0) problems.add("the statistics comment comes before the finish");
       if (hasUsage) problems.add("the statistics comment comes after the usage");
-      if (isOver) problems.add(`the statistics comment comes after ${end}`);
+      if (isOver) problems.add(`the statistics comment comes after ${last}`);
       found = counted;
     } else if (type === "comment") continue;
     else if (partial) problems.add("the stream broke off within a frame");
-    else if (isOver) problems.add(`something follows ${end}`);
+    else if (isOver) problems.add(`something follows ${last}`);
     else if (text === end) isOver = true;
     else if (fields === undefined) problems.add("a frame is not JSON");
     else if (isFrame && (fields.type === "error" || fieldsOf(fields.error) !== undefined)) {
       problems.add(`the stream failed: ${errorMessage(fields) ?? "no reason was given"}`);
-      isOver = fields.type === end;
+      isOver = end === undefined || fields.type === end;
     } else {
       if (isFrame) for (const flaw of flawsOf(fields, finishes.length > 0)) problems.add(flaw);
       const finish = filledText(finishIn(fields));
       if (finish !== undefined && finishes.push(finish) > 1)
         problems.add("the finish comes more than once");
       hasUsage ||= fieldsOf(fields.usage) !== undefined && listOf(fields.choices)?.length === 0;
-      isOver = !isFrame || fields.type === end;
+      isOver = !isFrame || (end === undefined ? finish !== undefined : fields.type === end);
     }
   }
-  if (!isOver) problems.add(`the stream ends without ${end}`);
+  if (!isOver) problems.add(`the stream ends without ${last}`);
   if (problems.size === 0 && side?.unlawful !== undefined)
     problems.add(`the answer cannot be read: ${side.unlawful.reason}`);
   return {

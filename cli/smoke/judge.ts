@@ -15,7 +15,7 @@ export function answerProblems(scene: Scene, seen: ReadAnswer, bounds: Bounds): 
   if (seen.finish === "" && seen.problems.length > 0) return [];
   return [
     ...finishFlaws(scene, seen),
-    ...countFlaws(seen, bounds),
+    ...countFlaws(scene, seen, bounds),
     ...callFlaws(seen.calls),
     ...figureFlaws(scene, seen),
     ...textFlaws(scene, seen),
@@ -28,14 +28,20 @@ function* finishFlaws({ door }: Scene, { calls, finish }: ReadAnswer): Generator
     yield `the finish reason is ${finish === "" ? "missing" : `\`${finish}\``}, expected \`${wanted}\``;
 }
 
-function* countFlaws({ calls, figures }: ReadAnswer, { least, most }: Bounds): Generator<string> {
+function* countFlaws(
+  { door, stream }: Scene,
+  { calls, figures }: ReadAnswer,
+  { least, most }: Bounds,
+): Generator<string> {
   const found = `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
   if (calls.length > most) yield `${found}, expected at most ${most}`;
   if (calls.length >= least) return;
   const why =
-    figures?.truncated === true
-      ? "the gateway withheld the others: raise `tools.block_max`, or disable `tools.stop_after` and `first`"
-      : "the model made no more: enable `tools.parallel`, or choose a model that makes several calls at once";
+    stream && !clientOf(door).counts
+      ? "the whole answer beside it names the cause"
+      : figures?.truncated === true
+        ? "the gateway withheld the others: raise `tools.block_max`, or disable `tools.stop_after` and `first`"
+        : "the model made no more: enable `tools.parallel`, or choose a model that makes several calls at once";
   yield `${found}, expected ${least}; ${why}`;
 }
 
@@ -52,10 +58,10 @@ export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
   }
 }
 
-function* figureFlaws({ stream }: Scene, { calls, figures }: ReadAnswer): Generator<string> {
+function* figureFlaws({ door, stream }: Scene, { calls, figures }: ReadAnswer): Generator<string> {
   if (figures === undefined) {
     if (!stream) yield "the `x-codex-tool-call-*` headers are missing";
-    else if (calls.length > 0) yield "the statistics comment is missing";
+    else if (calls.length > 0 && clientOf(door).counts) yield "the statistics comment is missing";
   } else if (figures.count !== calls.length)
     yield `the statistics count ${figures.count} calls, but ${calls.length} came`;
 }

@@ -11,7 +11,7 @@ import {
   type RemoteGateway,
   rootOf,
 } from "../remote.ts";
-import { type ReadAnswer, clients, figuresInHead, readAnswer } from "./clients.ts";
+import { type ReadAnswer, addressOf, figuresInHead, readAnswer } from "./clients.ts";
 import { disagreements, answerProblems } from "./judge.ts";
 import { bodyFor, type Scene, scenes } from "./scene.ts";
 
@@ -56,7 +56,7 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
   const count = Math.max(2, least);
   const answers: SmokeAnswer[] = [];
   for (const scene of scenes) {
-    const seen = await ask(target, scene, bodyFor(scene, model, count));
+    const seen = await ask(target, scene, model, count);
     answers.push({
       scene,
       seen,
@@ -69,12 +69,17 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
   return { ok, url: target.url, model, least, answers, problems };
 }
 
-async function ask(target: RemoteGateway, scene: Scene, body: object): Promise<ReadAnswer> {
-  const path = clients.find(({ door }) => door === scene.door)?.path ?? "";
+async function ask(
+  target: RemoteGateway,
+  scene: Scene,
+  model: string,
+  count: number,
+): Promise<ReadAnswer> {
+  const { path, named } = addressOf(scene.door, model, scene.stream);
   const response = await reach(target, path, {
     method: "POST",
     headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
-    body: JSON.stringify(body),
+    body: JSON.stringify({ ...named, ...bodyFor(scene, count) }),
   });
   if (!response.ok) {
     const text = await bodyText(response, target);

@@ -47,6 +47,13 @@ const bodies = {
       { name: weatherTool.name, description: weatherTool.description, input_schema: parameters },
     ],
   }),
+  gemini: (text: string): Fields => {
+    const { name, description } = weatherTool;
+    return {
+      contents: [{ role: "user", parts: [{ text }] }],
+      tools: [{ functionDeclarations: [{ name, description, parametersJsonSchema: parameters }] }],
+    };
+  },
 };
 
 export type DoorName = keyof typeof bodies;
@@ -68,11 +75,9 @@ export const scenes: readonly Scene[] = (Object.keys(bodies) as DoorName[]).flat
 export const sceneName = ({ door, stream, output }: Scene): string =>
   `${door} ${stream ? "stream" : "whole"} ${output}`;
 
-/** The request of a scene for a number of calls. */
-export const bodyFor = ({ door, stream }: Scene, model: string, count: number): Fields => ({
-  model,
-  ...bodies[door](prompt(count), stream),
-});
+/** The request of a scene for a number of calls, without its model. */
+export const bodyFor = ({ door, stream }: Scene, count: number): Fields =>
+  bodies[door](prompt(count), stream);
 
 /** A text that makes a model call the tool once for each of some cities. */
 export function prompt(count: number): string {
