@@ -95,6 +95,8 @@ export type UnknownPaths = {
 export type ModelListForm = {
   /** The paths of the list; a model is below them by its name. */
   readonly routes: readonly string[];
+  /** Headers that only its clients send: they get its form on the paths of all clients too. */
+  readonly headers?: readonly string[] | undefined;
   /** A page of the list, as the query asks for it. */
   page(names: readonly string[], query: string): Fields;
   model(name: string): Fields;

@@ -40,4 +40,6 @@ function page(names: readonly string[], query: string): Fields {
 const wrong = (param: string, problem: string): Fault =>
   new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });
 
-export const models = { routes, page, model: modelOf };
+const headers = ["x-goog-api-key", "x-goog-api-client"];
+
+export const models = { routes, headers, page, model: modelOf };

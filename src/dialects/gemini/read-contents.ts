@@ -128,17 +128,11 @@ class ContentsReader implements Conversation {
   #addResult(part: Fields, path: string): void {
     const { functionResponse, thought: _, thoughtSignature: __, ...others } = part;
     const where = `${path}.functionResponse`;
-    const {
-      id,
-      name,
-      response,
-      parts: media,
-      ...rest
-    } = camelFields(fieldsAt(functionResponse, where, "an object with `name` and `response`"));
-    const { parts, isError } = readResponse(response, media, {
-      path: where,
-      repair: this.#reports.repair,
-    });
+    const fields = camelFields(
+      fieldsAt(functionResponse, where, "an object with `name` and `response`"),
+    );
+    const { id, name, response: _response, parts: _parts, ...rest } = fields;
+    const { parts, isError } = readResponse(fields, where, this.#reports.repair);
     const called = filledText(optionalTextAt(name, `${where}.name`));
     const item: Writable<Result> = {
       type: "result",

@@ -81,11 +81,11 @@ export type ReadResponse = { readonly parts: Part[]; readonly isError: boolean }
 
 /** Reads the content of a result: its text, and media beside it. */
 export function readResponse(
-  response: unknown,
-  media: unknown,
-  { path, repair }: { readonly path: string; readonly repair: Repair },
+  { response, parts: media, name }: Fields,
+  path: string,
+  repair: Repair,
 ): ReadResponse {
-  const parts = readOutput(response, `${path}.response`, repair);
+  const parts = readOutput(response, name, { path: `${path}.response`, repair });
   for (const [at, raw] of optionalListOf(media, `${path}.parts`).entries()) {
     const where = `${path}.parts[${at}]`;
     const part = camelFields(fieldsAt(raw, where, "an object with `inlineData` or `fileData`"));
@@ -96,22 +96,32 @@ export function readResponse(
   return { parts, isError: isFailure(response) };
 }
 
-function readOutput(response: unknown, path: string, repair: Repair): Part[] {
+type Place = { readonly path: string; readonly repair: Repair };
+
+function readOutput(response: unknown, called: unknown, { path, repair }: Place): Part[] {
   if (response === undefined || response === null) return [];
   if (!isFields(response)) {
     repair(path, "the API takes an object");
     const text = typeof response === "string" ? response : JSON.stringify(response);
     return [{ type: "text", text }];
   }
-  const [key, ...others] = Object.keys(response);
-  if (key === undefined) return [];
-  const value = response[key];
-  const isBare = others.length === 0 && (key === "output" || key === "error");
-  const text = isBare && typeof value === "string" ? value : JSON.stringify(response);
-  return [{ type: "text", text }];
+  if (Object.keys(response).length === 0) return [];
+  return [{ type: "text", text: bareText(response, called) ?? JSON.stringify(response) }];
 }
 
-/** Names of fields in the results of failed calls. Some clients add the name of the function. */
+/** Fields that hold all of a result. */
+const whole = ["output", "result", "content", "error"];
+
+/** The text of a result that has nothing else. Some clients add the name of the function. */
+function bareText({ name, ...rest }: Fields, called: unknown): string | undefined {
+  const isNamed = name !== undefined;
+  const [key = "", ...others] = Object.keys(rest);
+  const text = rest[key];
+  const isBare = others.length === 0 && whole.includes(key) && (isNamed || key !== "content");
+  return isBare && (!isNamed || name === called) && typeof text === "string" ? text : undefined;
+}
+
+/** Names of fields in the results of failed calls. */
 const ofFailures = new Set(["error", "name"]);
 
 function isFailure(response: unknown): boolean {

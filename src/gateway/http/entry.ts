@@ -44,7 +44,7 @@ export function openEntry(live: LiveGateway): Entry {
     const route = exchange.path.slice(0, 200);
     const refusal = { requestId: id, route, status, fault: code, param: detail.param };
     report({ type: "refusal", at: date, ...refusal });
-    const door = doorAt(routes, exchange.path);
+    const door = doorAt(routes, exchange);
     sendFault(exchange.reply, fault, { requestId: id, door, date });
   }
 

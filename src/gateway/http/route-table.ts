@@ -1,7 +1,8 @@
-import type { DoorDialect, PathParams } from "../../dialects/dialect.ts";
+import type { DoorDialect, PathParams, RequestHeaders } from "../../dialects/dialect.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Route, RouteTable } from "../state.ts";
+import type { Exchange } from "./exchange.ts";
 
 type Pattern = { readonly shape: RegExp; readonly names: readonly string[] };
 
@@ -106,10 +107,19 @@ function placeOf(table: RouteTable, path: string): string {
 const isRouted = ({ routes }: RouteTable, place: string): boolean =>
   routes.some((route) => matchPath(route.path, place) !== undefined);
 
-/** The door whose clients ask for a path, for refusals in its own form. */
-export function doorAt(table: RouteTable, path: string): DoorDialect | undefined {
+/** True if a request has a header that only clients of a door send. */
+export const isClientOf = ({ models }: DoorDialect, headers: RequestHeaders): boolean =>
+  models?.headers?.some((name) => headers[name] !== undefined) === true;
+
+/** The door whose clients send a request, for refusals in its own form. */
+export function doorAt(
+  table: RouteTable,
+  { path, headers }: Pick<Exchange, "path" | "headers">,
+): DoorDialect | undefined {
+  const { routes } = table;
   const place = placeOf(table, path);
-  return table.routes.find(
+  const found = routes.find(
     (one) => matchPath(one.path, place) !== undefined || isUnknownPath(one, path),
   )?.door;
+  return found ?? routes.find(({ door }) => door !== undefined && isClientOf(door, headers))?.door;
 }

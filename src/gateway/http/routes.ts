@@ -1,6 +1,6 @@
 /** The routes of the gateway and their handlers. */
 
-import type { AnswerForm } from "../../dialects/dialect.ts";
+import type { AnswerForm, ModelListForm } from "../../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
 import { responseKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
@@ -16,6 +16,7 @@ import { serveModel, serveModels } from "./model-routes.ts";
 import { pagePieces, readPageQuery } from "./page.ts";
 import { serveOneTurn, servePastPlan, servePlan, serveTurns } from "./plan-routes.ts";
 import { withBody } from "./read-body.ts";
+import { isClientOf } from "./route-table.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
 import { idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
@@ -31,8 +32,6 @@ const ownRoutes: readonly Route[] = [
   { method: "GET", path: "/v1/usage", serve: serveUsage },
   { method: "GET", path: "/v1/turns", serve: serveTurns },
   { method: "GET", path: "/v1/turns/*", serve: serveOneTurn },
-  { method: "GET", path: "/v1/models", serve: serveModels },
-  { method: "GET", path: "/v1/models/*", serve: serveModel },
   { method: "GET", path: "/healthz", open: true, always: true, serve: serveAlive },
   { method: "GET", path: "/livez", open: true, always: true, serve: serveAlive },
   { method: "GET", path: "/", open: true, serve: serveStartPage },
@@ -41,7 +40,13 @@ const ownRoutes: readonly Route[] = [
 ];
 
 export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTable {
-  const routes = [...doors.flatMap(doorRoutes), ...ownRoutes];
+  const formFor = ({ exchange: { headers } }: RequestContext): ModelListForm | undefined =>
+    doors.find(({ door }) => isClientOf(door, headers))?.door.models;
+  const modelRoutes: readonly Route[] = [
+    { method: "GET", path: "/v1/models", serve: (one) => serveModels(one, formFor(one)) },
+    { method: "GET", path: "/v1/models/*", serve: (one) => serveModel(one, formFor(one)) },
+  ];
+  const routes = [...doors.flatMap(doorRoutes), ...modelRoutes, ...ownRoutes];
   return {
     routes,
     exact: new Map(routes.map((route) => [`${route.method} ${route.path}`, route])),
