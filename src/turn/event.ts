@@ -74,6 +74,12 @@ export type TurnEvent<Name extends AnyName> =
   | TurnFail
   | Frame;
 
+/** The events of one type, or of several. */
+export type EventOf<Type extends TurnEvent<Name>["type"], Name extends AnyName> = Extract<
+  TurnEvent<Name>,
+  { readonly type: Type }
+>;
+
 export type TurnStart = {
   readonly type: "turn-start";
   /** The upstream's dialect, which defines the ids and extra fields of the answer. */

@@ -89,7 +89,6 @@ const usage = {
   total_tokens: "count",
 } as const;
 
-/** True if a count is as the API writes it. */
 export const isOwnUsage = (value: unknown): boolean => hasShape(value, usage);
 
 export function writeUsage(count: Usage): Fields {
@@ -266,7 +265,6 @@ export const areSigned = (details: readonly unknown[] | undefined): boolean =>
     return (filledText(signature) ?? filledText(data)) !== undefined;
   }) === true;
 
-/** The readable text of entries. */
 export const detailsText = (details: readonly unknown[]): string =>
   details
     .map((raw) => {
@@ -275,7 +273,6 @@ export const detailsText = (details: readonly unknown[]): string =>
     })
     .join("");
 
-/** One part of an answer's content. */
 export type AnswerPart = {
   readonly type: "text" | "reasoning" | "refusal";
   readonly text: string;
@@ -334,27 +331,22 @@ export const choiceFields = new Set(
   "index delta message text logprobs finish_reason error".split(" "),
 );
 
-/** Finds the vendor fields that changed: most providers repeat them in every frame. */
-export class VendorFields {
-  readonly #known: ReadonlySet<string>;
-  #seen: Map<string, unknown> | undefined;
-
-  constructor(known: ReadonlySet<string>) {
-    this.#known = known;
+/** The vendor fields that changed since earlier frames: most providers repeat them in every frame. */
+export function changedFields(
+  raw: Fields,
+  known: ReadonlySet<string>,
+  seen: Map<string, unknown>,
+): Fields | undefined {
+  let changed: Record<string, unknown> | undefined;
+  for (const key in raw) {
+    const value = raw[key];
+    if (known.has(key) || isNothing(value)) continue;
+    const text = typeof value === "object" ? comparable(value) : value;
+    if (seen.get(key) === text) continue;
+    seen.set(key, text);
+    (changed ??= {})[key] = value;
   }
-
-  changed(raw: Fields): Fields | undefined {
-    let fresh: Record<string, unknown> | undefined;
-    for (const key in raw) {
-      const value = raw[key];
-      if (this.#known.has(key) || isNothing(value)) continue;
-      const text = typeof value === "object" ? comparable(value) : value;
-      if (this.#seen?.get(key) === text) continue;
-      (this.#seen ??= new Map()).set(key, text);
-      (fresh ??= {})[key] = value;
-    }
-    return fresh;
-  }
+  return changed;
 }
 
 /** Equal for equal values; one nested too deep for JSON counts as changed every time. */

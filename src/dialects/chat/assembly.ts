@@ -60,7 +60,6 @@ class PendingCall {
     if (this.#unread.length > MOST_UNREAD) this.#scan();
   }
 
-  /** True while a bracket of the arguments is open. */
   isOpen(): boolean {
     return this.kind !== "custom" && this.#scan().isOpen();
   }
@@ -210,7 +209,6 @@ export class CallAssembly {
     return true;
   }
 
-  /** The calls whose arguments are open. */
   unclosed(): readonly number[] {
     return this.#calls.filter((call) => call.isOpen()).map(({ index }) => index);
   }
@@ -326,7 +324,6 @@ function ownInput({ function: named, custom }: Fields, kind: unknown): string | 
   return typeof text === "string" && other === undefined ? text : undefined;
 }
 
-/** True if every call has a separate index. */
 export const areNumbered = (calls: readonly unknown[]): boolean =>
   new Set(calls.flatMap((call) => fragmentOf(fieldsOf(call) ?? {}, false).index ?? [])).size ===
   calls.length;

@@ -1,6 +1,5 @@
 /** Reads one choice of a chat answer. */
 
-import { isFields } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { append } from "../../turn/append.ts";
 import type { NewId } from "../../turn/clock.ts";
@@ -13,7 +12,6 @@ import { fieldsOf, filledText, inputText, isNothing, listOf, numberOf } from "..
 import {
   addDetails,
   areOwnAnnotations,
-  choiceFields,
   detailsText,
   imageItem,
   imagesIn,
@@ -25,13 +23,11 @@ import {
   reasoningFields,
   reasoningTextIn,
   vendorFieldsIn,
-  VendorFields,
 } from "./answer-fields.ts";
 import { areNumbered, CallAssembly, fragmentOf, fragmentsInParts } from "./assembly.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-/** Reads one choice of an answer in any form. */
 export class ChoiceReader {
   /** Its number for the client. */
   readonly index: number;
@@ -39,7 +35,8 @@ export class ChoiceReader {
   /** True if it has emitted anything but its end. */
   hasContent = false;
   isFinished = false;
-  readonly vendorFields = new VendorFields(choiceFields);
+  /** Vendor fields beside the message, as they came last. */
+  readonly seenFields = new Map<string, unknown>();
   readonly calls: CallAssembly;
   readonly #newId: NewId;
   readonly #out: Emit<Event>;
@@ -65,9 +62,10 @@ export class ChoiceReader {
 
   /** True if an entry of `choices` is as the OpenAI API writes it. */
   fits(raw: Fields, isWhole: boolean): boolean {
-    const delta = isWhole ? raw.message : raw.delta;
+    const delta = fieldsOf(isWhole ? raw.message : raw.delta);
     // A client would take the text twice if a message came with the delta.
-    if (!isFields(delta) || (!isWhole && isFields(raw.message)) || raw.error != null) return false;
+    if (delta === undefined || (!isWhole && fieldsOf(raw.message)) || raw.error != null)
+      return false;
     const { role, content, annotations, tool_calls: calls, function_call: oldCall } = delta;
     if (role === undefined ? !this.#hasRole : role !== "assistant" || this.#hasRole) return false;
     if (content != null && typeof content !== "string") return false;
@@ -267,7 +265,6 @@ export class ChoiceReader {
     this.#emitVendorExtra("reasoning", fields);
   }
 
-  /** Ends the reasoning with its signatures. */
   #endSignedReasoning(): void {
     const [details, fields] = [this.#details, this.#reasoningExtra];
     this.#isSigned = false;
@@ -282,7 +279,6 @@ export class ChoiceReader {
   }
 }
 
-/** True if a delta emits nothing. */
 const isSilent = (delta: Fields, { logprobs }: Fields): boolean =>
   logprobs == null && Object.values(delta).every(isNothing);
 

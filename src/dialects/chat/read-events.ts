@@ -1,6 +1,6 @@
 /** Reads a Chat Completions answer, streamed or whole, as events. */
 
-import { isFields, jsonOf } from "../../json/json.ts";
+import { jsonOf } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
 import type { NewId } from "../../turn/clock.ts";
 import type { Frame, TurnEvent } from "../../turn/event.ts";
@@ -19,7 +19,8 @@ import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
 import { fieldsOf, filledText, hasShape, listOf, numberOf, unwrapped } from "../shared/loose.ts";
 import {
   answerFields,
-  VendorFields,
+  changedFields,
+  choiceFields,
   isOwnUsage,
   readLink,
   readUsage,
@@ -41,7 +42,6 @@ const unread = new ChoiceReader(
 
 const answerHead = { id: "filled", created: "number", model: "text", choices: "list" } as const;
 
-/** Reads the answer of a chat upstream. */
 class ChatReader implements EventReader {
   readonly #newId: NewId;
   readonly #frames: boolean;
@@ -57,7 +57,7 @@ class ChatReader implements EventReader {
   #areFinished = false;
   #links: Set<string> | undefined;
   #waitingLinks: string[] = [];
-  readonly #vendorFields = new VendorFields(answerFields);
+  readonly #seenFields = new Map<string, unknown>();
   #waitingFields: Fields | undefined;
   #started = false;
   #id: string | undefined;
@@ -134,8 +134,8 @@ class ChatReader implements EventReader {
       raw.usage == null ? fieldsOf(raw.x_groq)?.usage == null : isOwnUsage(raw.usage);
     if (!isCounted || (isWhole ? list.length === 0 : list.length > 1)) return false;
     for (let at = 0; at < list.length; at++) {
-      const entry = list[at];
-      if (!isFields(entry) || !isIndex(entry.index) || entry.usage != null) return false;
+      const entry = fieldsOf(list[at]);
+      if (entry === undefined || !isIndex(entry.index) || entry.usage != null) return false;
       const choice = this.#choices.get(entry.index);
       const next = isWhole ? at : this.#asked === 1 ? this.#choices.size : entry.index;
       if ((choice?.index ?? next) !== entry.index) return false;
@@ -216,7 +216,7 @@ class ChatReader implements EventReader {
 
   /** Starts the turn. Vendor fields that come later are emitted with the first choice, once there is one. */
   #readHead(raw: Fields): void {
-    const extra = this.#vendorFields.changed(raw);
+    const extra = changedFields(raw, answerFields, this.#seenFields);
     if (!this.#started) {
       this.#started = true;
       this.#id = filledText(raw.id);
@@ -245,14 +245,14 @@ class ChatReader implements EventReader {
   #readChoices(raw: Fields, list: readonly unknown[], isWhole: boolean): boolean {
     let isCounted = raw.usage != null || raw.x_groq != null;
     for (let at = 0; at < list.length; at++) {
-      const entry = list[at];
-      if (!isFields(entry)) continue;
+      const entry = fieldsOf(list[at]);
+      if (entry === undefined) continue;
       isCounted ||= entry.usage != null;
       const { delta, message, text, error, finish_reason: reason } = entry;
       // An entry without content is no choice.
       if ((delta ?? message ?? text ?? error ?? reason) == null) continue;
       const choice = this.#choice(isIndex(entry.index) ? entry.index : at);
-      const extra = choice.vendorFields.changed(entry);
+      const extra = changedFields(entry, choiceFields, choice.seenFields);
       if (extra !== undefined) this.#emitVendorExtra("choice", choice, extra);
       choice.each(entry, isWhole);
     }

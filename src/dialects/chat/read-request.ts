@@ -39,7 +39,6 @@ const own = new Set(
   ),
 );
 
-/** Reads a Chat Completions request as a turn; a Fault names the field that is wrong. */
 export function readRequest(body: Fields): Turn {
   const model = readModel(body.model);
   const { messages } = body;
@@ -144,7 +143,6 @@ function readMessages(
   const items: Item[] = [];
   const places: number[] = [];
   const calls = new Map<string, Call>();
-  /** The id of the last call of each name. */
   const idsByName = new Map<string, string>();
   for (let at = 0; at < messages.length; at++) {
     const path = `messages[${at}]`;

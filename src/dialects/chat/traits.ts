@@ -1,4 +1,5 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
+import { openAiParams } from "../shared/openai-form.ts";
 
 /** The path below the base URL of an upstream, and below ours, which ends in `/v1`. */
 export const chatRoute = "/chat/completions";
@@ -11,26 +12,14 @@ export const chatTraits: DialectTraits = {
   blamedAs: ["system"],
   format: { path: "response_format", schemaGroup: "json_schema" },
   params: {
+    ...openAiParams,
     maxTokens: "max_completion_tokens",
-    temperature: "temperature",
-    topP: "top_p",
     n: "n",
     stop: "stop",
     seed: "seed",
-    presencePenalty: "presence_penalty",
-    frequencyPenalty: "frequency_penalty",
     logitBias: "logit_bias",
-    logprobs: "top_logprobs",
-    parallelCalls: "parallel_tool_calls",
     effort: "reasoning_effort",
     verbosity: "verbosity",
-    serviceTier: "service_tier",
-    store: "store",
-    metadata: "metadata",
-    user: "user",
-    safetyIdentifier: "safety_identifier",
-    cacheKey: "prompt_cache_key",
-    cacheRetention: "prompt_cache_retention",
     modalities: "modalities",
     audio: "audio",
     prediction: "prediction",

@@ -1,19 +1,7 @@
 import { sseDone, sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { discard, type EventWriter } from "../../stream/straight.ts";
-import type {
-  VendorExtra,
-  CallStart,
-  ItemEnd,
-  ReasoningDelta,
-  ReasoningEnd,
-  TextDelta,
-  TextNote,
-  TurnEnd,
-  TurnEvent,
-  TurnStart,
-  Usage,
-} from "../../turn/event.ts";
+import type { EventOf, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
@@ -30,6 +18,8 @@ import {
   writeUsage,
 } from "./answer-fields.ts";
 import { answerHead, signatureOf } from "./write-answer.ts";
+
+type Event<Type extends TurnEvent<ClientName>["type"]> = EventOf<Type, ClientName>;
 
 /** A delta with a hole for its text; `around`, the text before and after it, is made when it is first written. */
 type DeltaForm = { readonly choice: number; readonly delta: Fields; around?: readonly string[] };
@@ -141,7 +131,7 @@ class ChatWriter implements EventWriter<ClientName> {
     if (words !== "") emit(words);
   }
 
-  #writeText(event: TextDelta, emit: Emit<string>): void {
+  #writeText(event: Event<"text-delta">, emit: Emit<string>): void {
     const { choice, text, logprobs } = event;
     const { text: form } = this.#choice(choice, emit);
     if (logprobs === undefined) return this.#writePieces(form, event, emit);
@@ -149,7 +139,7 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#writeDelta(emit, choice, { content: text }, more);
   }
 
-  #writeReasoning(event: ReasoningDelta, emit: Emit<string>): void {
+  #writeReasoning(event: Event<"reasoning-delta">, emit: Emit<string>): void {
     const choice = this.#choice(event.choice, emit);
     const paragraph = `${event.of}${event.part}`;
     const isNext = choice.paragraph !== undefined && choice.paragraph !== paragraph;
@@ -157,7 +147,7 @@ class ChatWriter implements EventWriter<ClientName> {
     this.#writePieces(choice.reasoning, isNext ? asNextParagraph(event) : event, emit);
   }
 
-  #endReasoning(event: ReasoningEnd, emit: Emit<string>): void {
+  #endReasoning(event: Event<"reasoning-end">, emit: Emit<string>): void {
     const choice = this.#choice(event.choice, emit);
     const fields = choice.signed ? {} : signatureOf(event);
     choice.paragraph = undefined;
@@ -167,7 +157,7 @@ class ChatWriter implements EventWriter<ClientName> {
       this.#lose("sealed reasoning", event.choice);
   }
 
-  #writeVendorExtra({ choice: index, of, extra }: VendorExtra, emit: Emit<string>): void {
+  #writeVendorExtra({ choice: index, of, extra }: Event<"vendor-extra">, emit: Emit<string>): void {
     const fields = ownExtra(extra, "chat");
     if (of === "choice" || of === "answer") return this.#putBeside(of, index, fields);
     const choice = this.#choice(index, emit);
@@ -175,28 +165,28 @@ class ChatWriter implements EventWriter<ClientName> {
     if (Object.keys(fields).length > 0) this.#writeDelta(emit, index, fields);
   }
 
-  #writeNote(event: TextNote, emit: Emit<string>): void {
+  #writeNote(event: Event<"text-note">, emit: Emit<string>): void {
     this.#choice(event.choice, emit);
     const annotation = writeChatAnnotation(event.annotation);
     if (annotation !== undefined)
       this.#writeDelta(emit, event.choice, { annotations: [annotation] });
   }
 
-  #writeItem({ choice, raw }: ItemEnd, emit: Emit<string>): void {
+  #writeItem({ choice, raw }: Event<"item-end">, emit: Emit<string>): void {
     const image = writeHosted(raw, choice, this.#context);
     if (image === undefined) return;
     this.#choice(choice, emit);
     this.#writeDelta(emit, choice, { images: [image] });
   }
 
-  #writeCall(event: CallStart<ClientName>, emit: Emit<string>): void {
+  #writeCall(event: Event<"call-start">, emit: Emit<string>): void {
     const { calls } = this.#choice(event.choice, emit, null);
     const form = callForm(calls.size, event, this.#legacy);
     this.#writeDelta(emit, event.choice, form.open);
     calls.set(event.call, { choice: event.choice, delta: form.more });
   }
 
-  #writeEnd({ choice, stop }: TurnEnd, emit: Emit<string>): void {
+  #writeEnd({ choice, stop }: Event<"turn-end">, emit: Emit<string>): void {
     const { calls } = this.#choice(choice, emit);
     losePause({ choice, stop }, this.#lose);
     const finish = writeFinish(stop, this.#legacy && calls.size > 0);
@@ -258,7 +248,7 @@ class ChatWriter implements EventWriter<ClientName> {
 /** The first delta of a call, and the form of those that carry a piece of its input. */
 function callForm(
   index: number,
-  { id, kind, name, namespace, extra }: CallStart<ClientName>,
+  { id, kind, name, namespace, extra }: Event<"call-start">,
   legacy: boolean,
 ): { open: Fields; more: Fields } {
   if (legacy && index === 0)

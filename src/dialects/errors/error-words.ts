@@ -2,7 +2,6 @@ import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, given, listOf, filledText } from "../shared/loose.ts";
 
-/** The content of an error in any form. */
 export type ErrorWords = {
   readonly message?: string | undefined;
   /** The upstream's own word or number, never an HTTP status. */

@@ -149,7 +149,6 @@ const isSaid = (error: unknown): boolean =>
   (filledText(error) ?? "").trim() !== "" ||
   (listOf(error) ?? []).length > 0;
 
-/** True if a code does not mean success. */
 const isFailure = (code: unknown): boolean =>
   (typeof code === "number" || typeof code === "string") &&
   !/^(?:0|200|ok|success|)$/i.test(`${code}`);
@@ -157,7 +156,6 @@ const isFailure = (code: unknown): boolean =>
 /** The fault of an error without a known cause. */
 const UNNAMED = "upstream.said_error";
 
-/** The fault of an error with these words. */
 export function errorFault(error: ErrorWords): Fault {
   const { message, code: own, type, param, status, waitMs } = error;
   const cause =

@@ -11,7 +11,6 @@ import { filledText, inputText, listOf } from "../shared/loose.ts";
 import { readCitation } from "./answer-fields.ts";
 import { messagesExtra, reasoningBlock } from "./extra.ts";
 
-/** Reads one content block. */
 type Block = {
   delta(delta: Fields, raw: Fields): void;
   stop(): void;
@@ -26,13 +25,11 @@ const blockTypes: ReadonlyMap<unknown, string> = new Map([
   ["signature_delta", "thinking"],
 ]);
 
-/** The blocks of one answer. */
 export class BlocksReader {
   readonly newId: NewId;
   readonly emit: Emit<TurnEvent<UpstreamName>>;
   /** True while the frame at hand is as the API would have sent it. */
   forwardable = true;
-  /** The number of blocks that have begun. */
   count = 0;
   readonly #open = new Map<number, Block>();
   /** True after text: text of another block is another part. */
@@ -51,7 +48,6 @@ export class BlocksReader {
     this.forwardable = false;
   }
 
-  /** True if a call has begun and is not closed. */
   get hasOpenCall(): boolean {
     for (const block of this.#open.values()) if (block instanceof CallBlock) return true;
     return false;

@@ -1,4 +1,3 @@
-/** Reads Messages requests as turns. */
 import { isFields } from "../../json/json.ts";
 import type {
   Call,
@@ -163,7 +162,6 @@ const own = new Set([
 /** The beta of threads: the gateway stores threads, its upstream receives whole conversations. */
 const threadBeta = /(?:^|,)\s*message-threads-[\w-]+(?=\s*(?:,|$))/g;
 
-/** Names of headers that belong to the request. */
 const headerNames = ["anthropic-version", "anthropic-beta"];
 
 const none: readonly Decision[] = [];

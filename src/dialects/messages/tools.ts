@@ -63,27 +63,18 @@ export function writeChoice(
 type ToolFamily = {
   /** The kind of tool in a turn. */
   readonly kind: string;
-  /** The name in calls, unless the declaration has one. */
+  /** The name in calls if it is not the kind, unless the declaration has one. */
   readonly name?: string | undefined;
 };
 
-const families: ReadonlyMap<string, ToolFamily> = new Map(
-  Object.entries({
-    bash: { kind: "bash", name: "bash" },
-    text_editor: { kind: "text_editor", name: "str_replace_based_edit_tool" },
-    memory: { kind: "memory", name: "memory" },
-    computer: { kind: "computer", name: "computer" },
-    computer_toolset: { kind: "computer_toolset" },
-    browser_toolset: { kind: "browser_toolset" },
-    web_search: { kind: "web_search", name: "web_search" },
-    web_fetch: { kind: "web_fetch", name: "web_fetch" },
-    code_execution: { kind: "code_execution", name: "code_execution" },
-    tool_search_tool_regex: { kind: "tool_search_tool", name: "tool_search_tool_regex" },
-    tool_search_tool_bm25: { kind: "tool_search_tool", name: "tool_search_tool_bm25" },
-    mcp_toolset: { kind: "mcp_toolset" },
-    advisor: { kind: "advisor", name: "advisor" },
-  } satisfies Record<string, ToolFamily>),
-);
+const families: ReadonlyMap<string, ToolFamily> = new Map<string, ToolFamily>([
+  ..."bash memory computer web_search web_fetch code_execution advisor computer_toolset browser_toolset mcp_toolset"
+    .split(" ")
+    .map((kind) => [kind, { kind }] as const),
+  ["text_editor", { kind: "text_editor", name: "str_replace_based_edit_tool" }],
+  ["tool_search_tool_regex", { kind: "tool_search_tool", name: "tool_search_tool_regex" }],
+  ["tool_search_tool_bm25", { kind: "tool_search_tool", name: "tool_search_tool_bm25" }],
+]);
 
 /** The family of a type; an unknown type is a separate kind. */
 function familyOf(type: string): ToolFamily {

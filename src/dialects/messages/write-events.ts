@@ -7,7 +7,7 @@ import type { Answer, AnswerChoice } from "../../stream/fold.ts";
 import { sseFrame } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { discard, type EventWriter } from "../../stream/straight.ts";
-import type { StopReason, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
+import type { EventOf, StopReason, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
 import type { AnyName, ClientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
@@ -19,10 +19,7 @@ import { isOwnCitation, writeCitation, writeStop, writeUsage } from "./answer-fi
 import { errorBody } from "./error-body.ts";
 import { isRedacted, UNSIGNED } from "./extra.ts";
 
-type Event<Type extends TurnEvent<ClientName>["type"]> = Extract<
-  TurnEvent<ClientName>,
-  { readonly type: Type }
->;
+type Event<Type extends TurnEvent<ClientName>["type"]> = EventOf<Type, ClientName>;
 
 /** Text of a delta frame before the index of its block, and from there to the text of the delta. */
 const DELTA = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":';
@@ -309,7 +306,6 @@ class MessagesWriter implements EventWriter<ClientName> {
   }
 }
 
-/** Writes a whole answer as a message. */
 export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string {
   const lose = lossReporter("messages", context.report);
   const [choice = none] = answer.choices;

@@ -156,7 +156,6 @@ function writeResult(item: Result, context: Writing): Fields {
 const isPlainText = (block: Fields): boolean =>
   block.type === "text" && Object.keys(block).length === 2;
 
-/** The text of reasoning. */
 const wordsOf = ({ content, summary }: Reasoning): string =>
   (content.length > 0 ? content : summary).join("\n\n");
 

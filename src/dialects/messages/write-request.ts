@@ -1,5 +1,3 @@
-/** Writes turns as Messages requests. */
-
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";

@@ -92,7 +92,6 @@ function plainMessage(raw: unknown): Message | undefined {
   };
 }
 
-/** The tools that an item declares. */
 const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
   Array.isArray(tools) ? readItemTools(tools, `${path}.tools`, responsesForm) : undefined;
 
@@ -366,13 +365,11 @@ export function callText<Name extends AnyName>(
   return `{"type":"${kind.call}","id":${JSON.stringify(id)},"call_id":${JSON.stringify(call.id)},"name":${JSON.stringify(call.name)},${space}"${kind.input}":${input ?? JSON.stringify(call.input)},"status":"${status}"}`;
 }
 
-/** The prefix of an output item's id. */
 export function itemIdPrefix<Name extends AnyName>(item: Item<Name>): string {
   if (item.type === "call") return callKindOf(item.kind).prefix;
   return item.type === "message" ? "msg" : item.type === "reasoning" ? "rs" : "item";
 }
 
-/** The id that an item came with. */
 export function itemId<Name extends AnyName>(item: Item<Name>): string | undefined {
   if (item.type === "call" || item.type === "result") return item.itemId;
   if (item.type !== "opaque") return item.id;

@@ -56,7 +56,6 @@ export abstract class OutputItem {
     this.sink = sink;
   }
 
-  /** Reads an event about the item. */
   abstract each(type: string, raw: Fields): void;
   /** Ends the item; `raw` is its final form, if the upstream sends one. */
   abstract close(raw: Fields | undefined, complete: boolean): void;

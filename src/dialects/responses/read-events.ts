@@ -48,7 +48,6 @@ const known = new Set([
   "tool_choice",
 ]);
 
-/** Reads one answer of a Responses upstream. */
 class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
@@ -324,7 +323,6 @@ class ResponsesReader implements EventReader {
   }
 }
 
-/** Reads an answer of the Responses API, streamed or whole, as events. */
 export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
 
 /** The name of the event marks an error, whatever its type is. */

@@ -120,7 +120,6 @@ export class ResponseObject {
   }
 }
 
-/** Writes the token counts of an answer as `usage`. */
 export const writeUsage = (usage: Usage): Fields => ({
   input_tokens: usage.input,
   input_tokens_details: { cached_tokens: usage.cached ?? 0, cache_write_tokens: usage.cacheWrite },

@@ -1,4 +1,5 @@
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
+import { openAiParams } from "../shared/openai-form.ts";
 
 /** The path below the base URL of an upstream, and below the gateway's. */
 export const responsesRoute = "/responses";
@@ -10,24 +11,12 @@ export const responsesTraits: DialectTraits = {
   instructions: "instructions",
   format: { path: "text.format" },
   params: {
+    ...openAiParams,
     maxTokens: "max_output_tokens",
-    temperature: "temperature",
-    topP: "top_p",
-    presencePenalty: "presence_penalty",
-    frequencyPenalty: "frequency_penalty",
-    logprobs: "top_logprobs",
-    parallelCalls: "parallel_tool_calls",
     maxCalls: "max_tool_calls",
     effort: "reasoning.effort",
     reasoningSummary: "reasoning.summary",
     verbosity: "text.verbosity",
-    serviceTier: "service_tier",
-    store: "store",
-    metadata: "metadata",
-    user: "user",
-    safetyIdentifier: "safety_identifier",
-    cacheKey: "prompt_cache_key",
-    cacheRetention: "prompt_cache_retention",
     include: "include",
     truncation: "truncation",
     previousResponse: "previous_response_id",

@@ -1,7 +1,7 @@
 import { sseDone } from "../../stream/sse.ts";
 import type { Emit } from "../../stream/stage.ts";
 import { discard, type EventWriter } from "../../stream/straight.ts";
-import type { CallStart, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
+import type { EventOf, CallStart, TurnEvent, TurnStart, Usage } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
 import type { Fields, Reasoning, Turn } from "../../turn/turn.ts";
 import type { WriteContext } from "../dialect.ts";
@@ -22,10 +22,7 @@ import {
   type Progress,
 } from "./resource.ts";
 
-type Event<Type extends TurnEvent<ClientName>["type"]> = Extract<
-  TurnEvent<ClientName>,
-  { readonly type: Type }
->;
+type Event<Type extends TurnEvent<ClientName>["type"]> = EventOf<Type, ClientName>;
 
 /** The text of an event. Its number is the last field. */
 export const frameText = (type: string, fields: string, sequence: number): string =>
@@ -47,7 +44,6 @@ const partForms = {
 } as const;
 type PartType = keyof typeof partForms;
 
-/** A part of a message or of reasoning. */
 type Part = {
   readonly type: PartType;
   /** Item and index as the fields of an event, and the text of a delta event up to the delta. */

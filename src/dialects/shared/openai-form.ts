@@ -1,4 +1,5 @@
 import { isFields } from "../../json/json.ts";
+import type { DialectTraits } from "../../turn/dialect-traits.ts";
 import type { DialectName, Extra, Fields } from "../../turn/turn.ts";
 import { fieldsOf } from "./loose.ts";
 
@@ -19,6 +20,23 @@ export const responsesForm: OpenAiForm = {
   api: "the Responses API",
   nested: false,
 };
+
+/** The parameters that both APIs have under one name. */
+export const openAiParams = {
+  temperature: "temperature",
+  topP: "top_p",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logprobs: "top_logprobs",
+  parallelCalls: "parallel_tool_calls",
+  serviceTier: "service_tier",
+  store: "store",
+  metadata: "metadata",
+  user: "user",
+  safetyIdentifier: "safety_identifier",
+  cacheKey: "prompt_cache_key",
+  cacheRetention: "prompt_cache_retention",
+} as const satisfies DialectTraits["params"];
 
 /** Why something in the form of the other API is not forwarded as it came. */
 export const otherForm = ({ api }: OpenAiForm, what: string): string =>

@@ -66,7 +66,6 @@ export class ConnectionShares {
     if (queue?.size === 0) this.#queues.delete(tenant);
   }
 
-  /** Gives a connection back. */
   leave(tenant: Tenant): void {
     this.#held--;
     const held = (this.#byTenant.get(tenant) ?? 0) - 1;
