@@ -252,6 +252,13 @@ describe("a Gemini stream", () => {
     ["the stream ends without the finish", good.slice(0, 1)],
     ["something follows the finish", [...good, chunk([{ text: "more" }])]],
     ["a frame is not JSON", ["{", ...good]],
+    ["a chunk is without a part", [chunk([]), ...good]],
+    ["a chunk is without a part", [chunk([{}]), ...good]],
+    [
+      'a chunk has role nothing, expected "model"',
+      [{ candidates: [{ content: { parts: [{ text: "Hm" }] } }] }, ...good],
+    ],
+    ["a call comes before the last chunk", [chunk([called("c0", "Rome")]), ...good]],
     [
       "the stream failed: It broke off.",
       [{ error: { code: 502, message: "It broke off.", status: "UNAVAILABLE" } }],

@@ -161,7 +161,18 @@ const table: Readonly<Record<DoorName, Client>> = {
     counts: false,
     end: undefined,
     actions: ["generateContent", "streamGenerateContent?alt=sse"],
-    strict: () => () => [],
+    // Google's own clients forget an answer with an empty chunk, and run a call as soon as it arrives.
+    strict: () =>
+      function* ({ candidates }) {
+        const { content, finishReason } = firstOf(candidates);
+        const { role, parts } = fieldsOf(content) ?? {};
+        const all = (listOf(parts) ?? []).map((part) => fieldsOf(part) ?? {});
+        if (all.length === 0 || all.some((part) => Object.keys(part).length === 0))
+          yield "a chunk is without a part";
+        if (role !== "model") yield `a chunk has role ${json(role)}, expected "model"`;
+        if (finishReason === undefined && all.some((part) => part.functionCall !== undefined))
+          yield "a call comes before the last chunk";
+      },
   },
 };
 

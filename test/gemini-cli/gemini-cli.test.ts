@@ -1,11 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fakeUpstream, type FakeUpstream } from "../support/fake-upstream.ts";
+import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 import { geminiCli, geminiFolder, missing, type GeminiRun } from "./gemini-cli.ts";
-import { type Back, backs, brokenPrompt, callIds, modelOf, prompt, resultsIn } from "./model.ts";
+import {
+  type Back,
+  backs,
+  brokenPrompt,
+  callIds,
+  isTurn,
+  modelOf,
+  prompt,
+  resultsIn,
+} from "./model.ts";
 
 type Played = {
   readonly upstream: FakeUpstream;
+  /** The requests for answers. */
+  readonly asked: readonly ReceivedRequest[];
   readonly served: Served;
   readonly folder: ReturnType<typeof geminiFolder>;
   readonly run: GeminiRun;
@@ -20,12 +31,13 @@ afterAll(async () => {
   }
 });
 
-async function play(back: Back, asked: string): Promise<Played> {
+async function play(back: Back, words: string): Promise<Played> {
   const upstream = await fakeUpstream(modelOf(back));
   const served = await serve(onto(back, upstream.url));
   const folder = geminiFolder();
-  const run = await geminiCli(folder, served.url, asked);
-  const played = { upstream, served, folder, run };
+  const run = await geminiCli(folder, served.url, words);
+  const asked = upstream.requests.filter(isTurn);
+  const played = { upstream, asked, served, folder, run };
   opened.push(played);
   return played;
 }
@@ -55,8 +67,8 @@ describe.skipIf(missing)("Gemini CLI", () => {
     });
 
     it("runs each call once: one, two at once, a shell command, one of forty MCP tools", () => {
-      const { read } = of().whole.folder;
-      expect(["note", "a", "b", "write_7"].map((name) => read(`${name}.txt`))).toEqual([
+      const { folder } = of().whole;
+      expect(["note", "a", "b", "write_7"].map((name) => folder.read(`${name}.txt`))).toEqual([
         "noted",
         "one",
         "two",
@@ -65,30 +77,30 @@ describe.skipIf(missing)("Gemini CLI", () => {
     });
 
     it("gives each result to the model, once and under the id of its call", () => {
-      const last = of().whole.upstream.requests.at(-1);
+      const last = of().whole.asked.at(-1);
       expect([...resultsIn(back, last?.body ?? {}).keys()]).toEqual(callIds);
     });
 
     it("offers the model all forty tools of the MCP server", () => {
-      const [first] = of().whole.upstream.requests;
+      const [first] = of().whole.asked;
       const names = new Set(first?.text.match(/mcp_lab_write_\d+/g));
       expect(names.size).toBe(40);
     });
 
     it("shows the model the picture that a tool has read", () => {
-      expect(of().whole.upstream.requests.at(-1)?.text).toMatch(/image\/png/);
+      expect(of().whole.asked.at(-1)?.text).toMatch(/image\/png/);
     });
 
     it("tells the model of a call that failed", () => {
-      const last = of().whole.upstream.requests.at(-1);
+      const last = of().whole.asked.at(-1);
       expect(resultsIn(back, last?.body ?? {}).get("call_lost")).toMatch(/not found|no such/i);
     });
 
     it("runs no call of an answer that broke off, and asks only once", () => {
-      const { run, folder, upstream } = of().broken;
+      const { run, folder, asked } = of().broken;
       expect(run.code).not.toBe(0);
       expect(folder.read("broken.txt")).toBeUndefined();
-      expect(upstream.requests).toHaveLength(1);
+      expect(asked).toHaveLength(1);
     });
   });
 });

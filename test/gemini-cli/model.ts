@@ -11,6 +11,7 @@ import {
 } from "../support/fake-model.ts";
 import {
   cut,
+  json,
   type Answer,
   type Body,
   type Model,
@@ -80,6 +81,9 @@ export const backs = (Object.keys(speech) as Back[]).filter((back) =>
   builtinDialects.upstreams.some(({ name }) => name === back),
 );
 
+/** True for a request that asks for an answer: Gemini CLI counts the tokens of pictures before. */
+export const isTurn = ({ path }: ReceivedRequest): boolean => !path.includes("ountTokens");
+
 /** The results in a request, by the ids of their calls. */
 export const resultsIn = (back: Back, body: Body): ReadonlyMap<string, string> =>
   speech[back].results(body);
@@ -88,6 +92,7 @@ export const resultsIn = (back: Back, body: Body): ReadonlyMap<string, string> =
 export const modelOf = (back: Back): Model => {
   const { results, answer }: Speech = speech[back];
   return (request) => {
+    if (!isTurn(request)) return json({ totalTokens: 11 });
     const said = answer(request, play(request, results(request.body)));
     return request.text.includes(brokenPrompt) ? brokenOff(said) : said;
   };
