@@ -1,5 +1,5 @@
 /**
- * A number that JavaScript may round: a double holds any 15 digits, no exponent above 308, and
+ * A number in an object or list that JavaScript may round: a double holds any 15 digits, no exponent above 308, and
  * fewer digits below 1e-307. Texts may have the same form, so a match is no proof.
  */
 const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
@@ -11,7 +11,8 @@ const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
  */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return LONG_NUMBER.test(text) ? parseKeeping(text, isRounded) : value;
+  const mayBeRounded = typeof value === "number" || LONG_NUMBER.test(text);
+  return mayBeRounded ? parseKeeping(text, isRounded) : value;
 }
 
 /** The same; undefined if the text is not JSON. */

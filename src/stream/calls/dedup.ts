@@ -1,3 +1,5 @@
+import { parseExactly } from "../../json/exact.ts";
+import { ordered } from "../../json/json.ts";
 import type { OnDecision } from "../../turn/decision.ts";
 import type { CallEnd, CallStart, OnLeftOut, TurnEvent } from "../../turn/event.ts";
 import type { ClientName } from "../../turn/names.ts";
@@ -88,18 +90,8 @@ const callKey = ({ kind, namespace, name }: CallStart<ClientName>, input: string
 /** The same text for all spellings of a JSON value; other text stays as it is. */
 export function canonicalJson(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text, canonicalValue));
+    return JSON.stringify(ordered(parseExactly(text)));
   } catch {
-    return text;
+    return text; // It is not JSON, or nested too deep.
   }
 }
-
-/** Sorts keys, and keeps the spelling of a number that JavaScript would round. */
-function canonicalValue(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value === "number") return isExact(value) ? value : { number: context?.source };
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return { "": Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
-}
-
-const isExact = (value: number): boolean =>
-  Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
