@@ -1,6 +1,7 @@
 /**
- * A number in an object or list that JavaScript may round: a double holds any 15 digits, no exponent above 308, and
- * fewer digits below 1e-307. Texts may have the same form, so a match is no proof.
+ * A number in an object or list that JavaScript may round: a double holds any 15 digits, no
+ * exponent above 308, and fewer digits below 1e-307. Texts may have the same form, so a match is
+ * no proof.
  */
 const LONG_NUMBER = /[:[,]\s*-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})/;
 
