@@ -92,19 +92,18 @@ export type TurnStart = {
   readonly extra?: Fields | undefined;
 };
 
+/** An event of one choice. */
+type OfChoice<Type extends string> = { readonly type: Type; readonly choice: number };
+
 /** Opens a message; its text and refusals follow. */
-export type TextStart = {
-  readonly type: "text-start";
-  readonly choice: number;
+export type TextStart = OfChoice<"text-start"> & {
   /** The upstream's id of the message. */
   readonly id?: string | undefined;
   readonly phase?: string | undefined;
 };
 /** Begins a new part of the same message. */
-export type TextBreak = { readonly type: "text-break"; readonly choice: number };
-export type TextDelta = {
-  readonly type: "text-delta";
-  readonly choice: number;
+export type TextBreak = OfChoice<"text-break">;
+export type TextDelta = OfChoice<"text-delta"> & {
   readonly text: string;
   readonly literals?: Literals | undefined;
   readonly logprobs?: readonly unknown[] | undefined;
@@ -119,43 +118,31 @@ export type Literals = {
   readonly pieces: readonly string[];
 };
 /** An annotation, such as a citation, of the text so far. */
-export type TextNote = {
-  readonly type: "text-note";
-  readonly choice: number;
+export type TextNote = OfChoice<"text-note"> & {
   readonly annotation: unknown;
 };
 /** `complete: false`: the message was cut off. */
-export type TextEnd = {
-  readonly type: "text-end";
-  readonly choice: number;
+export type TextEnd = OfChoice<"text-end"> & {
   readonly complete?: boolean | undefined;
   readonly extra?: Extra | undefined;
 };
 
 /** A piece of a refusal, inside a message: between its `text-start` and `text-end`. */
-export type RefusalDelta = {
-  readonly type: "refusal-delta";
-  readonly choice: number;
+export type RefusalDelta = OfChoice<"refusal-delta"> & {
   readonly text: string;
 };
 
-export type ReasoningStart = {
-  readonly type: "reasoning-start";
-  readonly choice: number;
+export type ReasoningStart = OfChoice<"reasoning-start"> & {
   readonly id?: string | undefined;
 };
-export type ReasoningDelta = {
-  readonly type: "reasoning-delta";
-  readonly choice: number;
+export type ReasoningDelta = OfChoice<"reasoning-delta"> & {
   readonly text: string;
   readonly literals?: Literals | undefined;
   readonly of: "content" | "summary";
   /** The number of the paragraph in the summary or content. */
   readonly part: number;
 };
-export type ReasoningEnd = {
-  readonly type: "reasoning-end";
-  readonly choice: number;
+export type ReasoningEnd = OfChoice<"reasoning-end"> & {
   readonly encrypted?: string | undefined;
   readonly details?: readonly unknown[] | undefined;
   readonly complete?: boolean | undefined;
@@ -168,16 +155,12 @@ export type ReasoningEnd = {
  * whole. Fields beside the message of a choice, or beside all choices, come whole, once for each
  * value.
  */
-export type VendorExtra = {
-  readonly type: "vendor-extra";
-  readonly choice: number;
+export type VendorExtra = OfChoice<"vendor-extra"> & {
   readonly of: "message" | "reasoning" | "choice" | "answer";
   readonly extra: Extra;
 };
 
-export type CallStart<Name extends AnyName> = {
-  readonly type: "call-start";
-  readonly choice: number;
+export type CallStart<Name extends AnyName> = OfChoice<"call-start"> & {
   /** The number of the call in its choice, from 0, without gaps. */
   readonly call: number;
   readonly id: string;
@@ -187,9 +170,7 @@ export type CallStart<Name extends AnyName> = {
   readonly itemId?: string | undefined;
   readonly extra?: Extra | undefined;
 };
-export type CallDelta = {
-  readonly type: "call-delta";
-  readonly choice: number;
+export type CallDelta = OfChoice<"call-delta"> & {
   readonly call: number;
   readonly text: string;
   readonly literals?: Literals | undefined;
@@ -198,9 +179,7 @@ export type CallDelta = {
  * The stream ends a call, never the fact that its arguments parse. `complete: false`: the answer
  * was cut off inside the call.
  */
-export type CallEnd = {
-  readonly type: "call-end";
-  readonly choice: number;
+export type CallEnd = OfChoice<"call-end"> & {
   readonly call: number;
   readonly complete: boolean;
 };
@@ -231,9 +210,7 @@ export type ItemEnd = ItemEvent<"item-end">;
 /** A token count. It may come anywhere; the last one counts. */
 export type UsageCount = { readonly type: "usage"; readonly usage: Usage };
 
-export type TurnEnd = {
-  readonly type: "turn-end";
-  readonly choice: number;
+export type TurnEnd = OfChoice<"turn-end"> & {
   readonly stop: StopReason;
   /** Other fields of the end, such as the stop sequence. */
   readonly extra?: Extra | undefined;
