@@ -48,15 +48,7 @@ export function suppressTail(report: OnDecision): EventStage<ClientName> {
   };
 }
 
-const textEvents: ReadonlySet<string> = new Set([
-  "text-start",
-  "text-delta",
-  "text-break",
-  "text-note",
-  "text-end",
-]);
-
-const isText = ({ type }: { readonly type: string }): boolean => textEvents.has(type);
+const isText = ({ type }: Event): boolean => type.startsWith("text-");
 
 /** Leaves out the text of one choice if it makes calls. All events wait for its end, so this is for whole answers. */
 export function callsAlone(report: OnDecision): EventStage<ClientName> {

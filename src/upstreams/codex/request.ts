@@ -13,25 +13,16 @@ import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/content.ts";
 import { isWithin } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 
-const suffixes: Readonly<Record<string, string>> = {
-  "-L": "low",
-  "-M": "medium",
-  "-H": "high",
-  "-XH": "xhigh",
-  "-low": "low",
-  "-medium": "medium",
-  "-high": "high",
-  "-xhigh": "xhigh",
-};
+const letters: Readonly<Record<string, string>> = { L: "low", M: "medium", H: "high", XH: "xhigh" };
 
 /** A model's name may end in its reasoning effort: `gpt-5.5-H`, `gpt-5.5-high`. */
 export function modelAndEffort(name: string): {
   readonly model: string;
   readonly effort?: string | undefined;
 } {
-  const cut = name.lastIndexOf("-");
-  const effort = cut > 0 ? suffixes[name.slice(cut)] : undefined;
-  return effort === undefined ? { model: name } : { model: name.slice(0, cut), effort };
+  const [, model, effort] = /^(.+)-(low|medium|high|xhigh|L|M|H|XH)$/s.exec(name) ?? [];
+  if (model === undefined || effort === undefined) return { model: name };
+  return { model, effort: letters[effort] ?? effort };
 }
 
 /** One turn as requests to the app-server. */
