@@ -1,20 +1,18 @@
 import { upstreamAdapter } from "./agent/adapters/upstream.ts";
 import type { Adapter } from "./agent/adapter.ts";
-import { type Agent, readAgentSection, type ReadSectionOutcome } from "./agent/agent.ts";
+import type { Agent } from "./agent/agent.ts";
 import type { AgentEvent, RunResult } from "./agent/events.ts";
-import type { Session } from "./agent/session.ts";
 import { runToEnd, type RunInput, streamAgent } from "./agent/run.ts";
 import { type ConfigInput, parseConfig } from "./gateway/config.ts";
 import { openPlatform, type Platform } from "./gateway/platform.ts";
 import { selectChain } from "./gateway/run/select.ts";
 import { openUpstreams } from "./gateway/upstreams.ts";
-import type { Fields } from "./turn/turn.ts";
 import { systemClock } from "./host/platform/clock.ts";
 import { nodePlatform } from "./host/platform/node.ts";
 
 export type { Adapter } from "./agent/adapter.ts";
 export { agent, type Agent } from "./agent/agent.ts";
-export { setVisibilityOverride, type ReadSectionOutcome } from "./agent/agent.ts";
+export { readSection, setVisibilityOverride, type ReadSectionOutcome } from "./agent/agent.ts";
 export type {
   AgentEvent,
   RunResult,
@@ -53,17 +51,6 @@ export const stream = <P, O>(
   options: RunOptions,
 ): AsyncGenerator<AgentEvent<O>, void> =>
   streamAgent(agent, params, { clock: systemClock, ...options });
-
-/**
- * Reads a section as `read_section` does and opens it in the session, so that
- * the next run shows it whole. A key that is not there, or not for these
- * parameters, is `success: false` with a message that names the nearest.
- */
-export const readSection = <P, O>(
-  agent: Agent<P, O>,
-  params: P,
-  options: { readonly key: string; readonly session: Session },
-): Promise<ReadSectionOutcome> => readAgentSection(agent, params as Fields, options);
 
 /** The upstreams of a configuration, for agents to run on. */
 export type Connection = AsyncDisposable & {

@@ -123,13 +123,17 @@ export type ReadSectionOutcome =
   | { readonly success: true; readonly message: string; readonly value: ReadSectionResult }
   | { readonly success: false; readonly message: string; readonly value: undefined };
 
-/** Reads a section as `read_section` does and opens it in the session, so that the next run shows it whole. */
-export async function readAgentSection(
-  agent: AnyAgent,
-  given: Fields,
+/**
+ * Reads a section as `read_section` does and opens it in the session, so that the next run shows it
+ * whole. A key that does not exist, or not for these parameters, is `success: false` with a message
+ * that names the nearest.
+ */
+export async function readSection<P, O>(
+  agent: Agent<P, O>,
+  given: P,
   { key, session }: { readonly key: string; readonly session: Session },
 ): Promise<ReadSectionOutcome> {
-  const params = await checkParams(agent, given);
+  const params = await checkParams(agent, given as Fields);
   const state = stateOf({ params, session }, session.overrides);
   const reading = readCatalog(agent.catalog, key, state, LOADERS.read);
   if (reading.type === "unknown")

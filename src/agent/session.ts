@@ -26,16 +26,7 @@ export type VisibilitySet = SetVisibilityOverride & {
   readonly by: OpenedBy;
 };
 
-/** An opening added tools to a running conversation. */
-export type ToolsInjected = {
-  readonly type: "tools-injected";
-  readonly sectionKey: string;
-  readonly toolNames: readonly string[];
-  readonly timestamp: number;
-  /** The call of a closed tool that opened the section; absent if the model read the section. */
-  readonly callId?: string | undefined;
-};
-
+export type ToolsInjected = Readonly<z.infer<typeof toolsInjected>>;
 type ThreadStarted = Readonly<z.infer<typeof threadStarted>>;
 export type ItemAdded = Readonly<z.infer<typeof itemAdded>>;
 export type SessionEvent = VisibilitySet | ToolsInjected | ThreadStarted | ItemAdded;
@@ -148,6 +139,16 @@ const threadStarted = z.object({
   timestamp,
 });
 
+/** An opening added tools to a running conversation. */
+const toolsInjected = z.object({
+  type: z.literal("tools-injected"),
+  sectionKey: path,
+  toolNames: z.array(text).readonly(),
+  timestamp,
+  // The call of a closed tool that opened the section; absent if the model read the section.
+  callId: text.optional(),
+});
+
 /** The conversation got an item. */
 const itemAdded = z.object({
   type: z.literal("item-added"),
@@ -172,13 +173,7 @@ const saved = z.object({
         by: z.enum(["model", "call", "choice", "caller", "history"]),
         timestamp: timestamp.optional(),
       }),
-      z.object({
-        type: z.literal("tools-injected"),
-        sectionKey: path,
-        toolNames: z.array(text),
-        timestamp,
-        callId: text.optional(),
-      }),
+      toolsInjected,
       threadStarted,
       itemAdded,
     ]),
