@@ -12,7 +12,7 @@ import { aligned } from "./output.ts";
 
 type NoticeRow = FeedBatch["notices"][number];
 
-const clockTime = (at: number): string => new Date(at).toTimeString().slice(0, 8);
+export const clockTime = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
 export const seconds = (ms: number | undefined): string =>
   ms === undefined ? "-" : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;

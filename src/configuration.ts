@@ -9,6 +9,7 @@ export {
   type Finding,
 } from "./host/config/config-file.ts";
 export {
+  keysIn,
   loadConfig,
   notesOf,
   sourceNote,

@@ -11,7 +11,7 @@ export {
   stateFolder,
 } from "./host/config/user-folders.ts";
 export { askGateway, currentSockets } from "./host/control/client.ts";
-export { findGateways, foreignFolders, type LocalGateway } from "./host/control/files.ts";
+export { findGateways, foreignFolders, isAlive, type LocalGateway } from "./host/control/files.ts";
 export {
   FileRefusal,
   foreignFolder,

@@ -8,6 +8,7 @@ import { type Clock, proxyFor } from "../../src/inspection.ts";
 import {
   type Config,
   findingLine,
+  keysIn,
   keysText,
   loadConfig,
   LONGEST,
@@ -16,7 +17,7 @@ import {
   readConfigFile,
 } from "../../src/configuration.ts";
 import type { Check, Examination, CheckOutcome } from "../../src/observe/console/wire-checks.ts";
-import { type Environment, isFields, readTextFile } from "../../src/terminal.ts";
+import { type Environment, readTextFile } from "../../src/terminal.ts";
 import { check, type CheckId, wordsOfFinding, type Words } from "./check.ts";
 import { examineUpstream, modelChecks } from "./upstreams.ts";
 
@@ -146,26 +147,14 @@ function permissionChecks(file: string, source: Source): Check[] {
       `other users of this machine can change it (mode ${octal}), and redirect requests with keys`,
       `chmod go-w ${file}`,
     );
-  const keys = literalKeys(source);
+  const keys = keysIn(source.value)
+    .filter(([path]) => !source.refers(path))
+    .map(([path]) => path.join("."));
   if ((mode & READABLE) === 0 || keys.length === 0) return [];
   return wrong(
     `it contains ${keys.join(", ")}, and other users of this machine can read it (mode ${octal})`,
     `chmod 600 ${file}`,
   );
-}
-
-/** The paths of keys that are written out instead of referring to a variable. */
-function literalKeys(source: Source): string[] {
-  const { upstreams, server } = isFields(source.value) ? source.value : {};
-  const places: (readonly (string | number)[])[] = [];
-  for (const [name, upstream] of Object.entries(isFields(upstreams) ? upstreams : {}))
-    if (isFields(upstream) && typeof upstream.api_key === "string")
-      places.push(["upstreams", name, "api_key"]);
-  const keys = isFields(server) && Array.isArray(server.keys) ? (server.keys as unknown[]) : [];
-  for (const [at, entry] of keys.entries())
-    if (typeof entry === "string" || isFields(entry))
-      places.push(["server", "keys", at, ...(isFields(entry) ? ["key"] : [])]);
-  return places.filter((path) => !source.refers(path)).map((path) => path.join("."));
 }
 
 export type MachineState = {

@@ -19,6 +19,7 @@ import {
   fieldsIn,
   filledText,
   foreignFolder,
+  isAlive,
   refusal,
   stateFolder,
 } from "../../src/terminal.ts";
@@ -174,7 +175,7 @@ export function lastingFolder({ name }: LaunchAgent, env: Environment): string |
 function sweep(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, owner] = /^patchbay-launch-(\d+)-/.exec(name) ?? [];
-    if (owner === undefined || isRunning(Number(owner))) continue;
+    if (owner === undefined || isAlive(Number(owner))) continue;
     const folder = join(parent, name);
     if (foreignFolder(folder) !== undefined) continue;
     try {
@@ -182,14 +183,5 @@ function sweep(parent: string): void {
     } catch {
       // It is in use, or on a file system that has become read-only; the next launch tries again.
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

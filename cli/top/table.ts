@@ -3,6 +3,7 @@ import type { DoneRow, FeedBatch, TurnRow, RunningRow } from "../../src/observe/
 import { printable } from "../../src/terminal.ts";
 import { aligned } from "../output.ts";
 import {
+  clockTime,
   cost,
   turnFaultText,
   plain,
@@ -153,15 +154,13 @@ const toneOf = (row: TopRow | undefined): Tone | undefined =>
 
 const heads = "time agent model upstream tools calls in/out cost first total result".split(" ");
 
-const timeOf = (at: number): string => new Date(at).toTimeString().slice(0, 8);
-
 /** The row of an ended turn or of a refusal. */
 function endedRow(row: TurnRow): TopRow {
   const { at, requestId } = row;
   const ended = { requestId, at, isRunning: false };
   if (row.type === "refusal") {
     const { route, fault } = row;
-    const cells = [timeOf(at), "-", "-", plain(route, 30), "", "", "", "-", "-", "-", fault];
+    const cells = [clockTime(at), "-", "-", plain(route, 30), "", "", "", "-", "-", "-", fault];
     return { ...ended, isWrong: true, ms: 0, tokens: 0, calls: 0, cells };
   }
   const { usage, calls, ms } = row;
@@ -193,7 +192,7 @@ const turnCells = (
   at: number,
   own: Readonly<Record<"calls" | "tokens" | "cost" | "how", string>>,
 ): readonly string[] => [
-  timeOf(at),
+  clockTime(at),
   row.agent ?? "-",
   plain(row.model, 24),
   plain(row.upstream, 30),

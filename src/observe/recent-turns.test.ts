@@ -5,15 +5,27 @@ import { RecentTurns } from "./recent-turns.ts";
 
 const named = (requestId: string, model = "m") => turnDone({ requestId, model });
 const idsSince = (recent: RecentTurns, number: number): readonly string[] =>
-  recent.since(number).turns.map(({ requestId }) => requestId);
+  recent.since({ since: number }).turns.map(({ requestId }) => requestId);
 
 it("keeps the latest, and tells how many are gone", () => {
   const recent = new RecentTurns(3);
   for (const id of ["a", "b", "c", "d", "e"]) recent.add(named(id));
-  expect(recent.since(0)).toMatchObject({ last: 5, lost: 2 });
+  expect(recent.since({ since: 0 })).toMatchObject({ last: 5, lost: 2 });
   expect(idsSince(recent, 0)).toEqual(["c", "d", "e"]);
   expect(idsSince(recent, 4)).toEqual(["e"]);
-  expect(recent.since(5)).toEqual({ turns: [], last: 5, lost: 0 });
+  expect(recent.since({ since: 5 })).toEqual({ turns: [], last: 5, lost: 0 });
+});
+
+it("numbers the turns of a tenant by themselves", () => {
+  const recent = new RecentTurns(3);
+  for (const [at, tenant] of ["ann", "ben", "ann", "ben", "ann"].entries())
+    recent.add(turnDone({ requestId: String(at), tenant }));
+  const idsOf = (wanted: Parameters<RecentTurns["since"]>[0]) =>
+    recent.since(wanted, "ann").turns.map(({ requestId }) => requestId);
+  expect([idsOf({ since: 2 }), idsOf({ since: 9 })]).toEqual([["4"], ["2", "4"]]);
+  expect([idsOf({ latest: 1 }), idsOf({ latest: 0 })]).toEqual([["4"], []]);
+  expect(recent.since({ latest: 9 }, "ann")).toMatchObject({ last: 3, lost: 1 });
+  expect(recent.since({ latest: 9 }, "cid")).toEqual({ turns: [], last: 0, lost: 0 });
 });
 
 it("takes a number that it never gave out for another gateway's", () => {
@@ -49,7 +61,7 @@ it("keeps nothing where nothing is to be kept, and begins again", () => {
   recent.add(named("a"));
   recent.resize(0);
   recent.add(named("b"));
-  expect(recent.since(0)).toMatchObject({ turns: [] });
+  expect(recent.since({ since: 0 })).toMatchObject({ turns: [] });
   recent.resize(2);
   recent.add(named("c"));
   expect(idsSince(recent, 0)).toEqual(["c"]);

@@ -11,7 +11,7 @@ export type KeptPlan = {
   readonly bytes: number;
 };
 
-/** The turns after a number, in their order. `lost`: turns after it that are no longer kept. */
+/** Turns in their order. `lost`: turns before them that were asked for and are no longer kept. */
 export type TurnsSince = {
   readonly turns: readonly RecentTurn[];
   /** The number of the latest turn. */
@@ -79,31 +79,20 @@ export class RecentTurns {
     while (this.count > most) this.#dropFirst();
   }
 
-  /** The turns after the one of this number. */
-  since(number: number): TurnsSince {
-    const { last, count } = this;
-    // A number above the last one comes from another gateway.
-    const missed = number > last ? last : last - number;
-    const turns = this.#entries.slice(Math.max(0, count - missed)).map(({ turn }) => turn);
-    return { turns, last, lost: Math.max(0, missed - count) };
-  }
-
   /**
-   * The turns of one tenant after the one of this number, or the `latest` of them. A tenant's
-   * turns are numbered separately, because no tenant may learn the number of others' turns.
+   * The turns after the one of a number, or the latest. Those of a tenant are numbered
+   * separately, because no tenant may learn the number of others' turns.
    */
-  of(
-    tenant: Tenant,
-    wanted: { readonly since: number } | { readonly latest: number },
-  ): Pick<TurnsSince, "turns" | "last"> {
-    const last = this.#counts.get(tenant) ?? 0;
-    const own = this.#entries.flatMap(({ turn }) =>
-      turn.type === "turn" && turn.tenant === tenant ? [turn] : [],
-    );
-    const missed = "latest" in wanted ? wanted.latest : last - wanted.since;
+  since(wanted: { readonly since: number } | { readonly latest: number }, of?: Tenant): TurnsSince {
+    const all = this.#entries.map(({ turn }) => turn);
+    const turns =
+      of === undefined ? all : all.filter((one) => one.type === "turn" && one.tenant === of);
+    const last = of === undefined ? this.last : (this.#counts.get(of) ?? 0);
+    const missed = Math.min("latest" in wanted ? wanted.latest : last - wanted.since, last);
     // A number above the last one comes from another gateway.
-    const count = missed < 0 ? own.length : Math.min(missed, own.length);
-    return { turns: own.slice(own.length - count), last };
+    const most = missed < 0 ? last : missed;
+    const lost = Math.max(0, most - turns.length);
+    return { turns: turns.slice(Math.max(0, turns.length - most)), last, lost };
   }
 
   /** The latest turn of this id, which clients may give to several; with a tenant, of that tenant. */

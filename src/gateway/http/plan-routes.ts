@@ -97,7 +97,7 @@ export function serveTurns(context: RequestContext): void {
   const since = numberIn(params, "since");
   const latest = numberIn(params, "last") ?? LAST;
   const wanted = since === undefined ? { latest } : { since };
-  const { turns, last } = state.recent.of(tenant, wanted);
+  const { turns, last } = state.recent.since(wanted, tenant);
   sendJson(context, 200, {
     object: "batch",
     last,

@@ -286,25 +286,31 @@ const commandLine = ({ host, port }: ConfigOrigin): Setting[] =>
     value === undefined ? [] : [{ name: `--${key}`, path: ["server", key], value }],
   );
 
-/** Keys written as `$NAME`, which a shell would take for a variable and the file does not. */
-function bareVariables(raw: unknown): Problem[] {
+/** The keys of upstreams and clients in a configuration that is not checked yet, each with its path. */
+export function keysIn(raw: unknown): (readonly [path: Path, key: string])[] {
   const { keys } = groupIn(raw, "server");
-  const written: [Path, unknown][] = [
-    ...upstreamsIn(raw).map(([name, { api_key: key }]): [Path, unknown] => [
-      ["upstreams", name, "api_key"],
-      key,
-    ]),
-    ...(Array.isArray(keys) ? (keys as unknown[]) : []).map((one, at): [Path, unknown] =>
-      isFields(one) ? [["server", "keys", at, "key"], one.key] : [["server", "keys", at], one],
+  const listed: readonly unknown[] = Array.isArray(keys) ? keys : [];
+  const written: (readonly [Path, unknown])[] = [
+    ...upstreamsIn(raw).map(
+      ([name, { api_key: key }]) => [["upstreams", name, "api_key"], key] as const,
+    ),
+    ...listed.map((one, at) =>
+      isFields(one)
+        ? ([["server", "keys", at, "key"], one.key] as const)
+        : ([["server", "keys", at], one] as const),
     ),
   ];
-  return written.flatMap(([path, value]) => {
-    const [, name] = /^\$([A-Za-z_]\w*)$/.exec(typeof value === "string" ? value : "") ?? [];
+  return written.flatMap(([path, key]) => (typeof key === "string" ? [[path, key] as const] : []));
+}
+
+/** Keys written as `$NAME`, which a shell would take for a variable and the file does not. */
+const bareVariables = (raw: unknown): Problem[] =>
+  keysIn(raw).flatMap(([path, value]) => {
+    const [, name] = /^\$([A-Za-z_]\w*)$/.exec(value) ?? [];
     if (name === undefined) return [];
     const message = `is the literal text \`$${name}\`; write \`\${${name}}\` to use the value of that variable`;
     return [{ path, message }];
   });
-}
 
 /** Profiles that do not exist, or are for another dialect than the upstream's. */
 const profileProblems = (raw: unknown): Problem[] =>

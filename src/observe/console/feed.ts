@@ -20,13 +20,12 @@ export function feedBatch({ recent, running, priceOf }: Watched, notices: Notice
     const number = Number.parseInt(params.get(name) ?? "", 10);
     return number >= 0 ? number : undefined;
   };
-  const wanted = numberOf("last") ?? LAST;
-  const { turns, last, lost } = recent.since(
-    numberOf("since") ?? Math.max(0, recent.last - wanted),
-  );
+  const latest = numberOf("last") ?? LAST;
+  const since = numberOf("since");
+  const { turns, last, lost } = recent.since(since === undefined ? { latest } : { since });
   const shown = sampled(turns, numberOf("most") ?? Infinity);
   // A request without past turns receives no past notices.
-  const noticed = numberOf("notices") ?? (wanted === 0 ? notices.last : 0);
+  const noticed = numberOf("notices") ?? (latest === 0 ? notices.last : 0);
   return {
     object: "batch",
     last,

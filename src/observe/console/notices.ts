@@ -52,7 +52,7 @@ type Wrong = ConsoleStatus["wrong"][number];
 
 /** The problems of the last minutes by upstream and fault, with their counts, the latest last. */
 export function recentProblems(
-  recent: Pick<RecentTurns, "since" | "last">,
+  recent: Pick<RecentTurns, "since">,
   notices: Pick<Notices, "since">,
   now: number,
 ): Wrong[] {
@@ -60,7 +60,7 @@ export function recentProblems(
   const noticed = notices.since(0).filter(({ at }) => at >= since);
   const wrong: Wrong[] = noticed.flatMap((notice) => wrongIn(notice) ?? []);
   const failed = new Map<string, Wrong & { readonly count: number }>();
-  for (const turn of recent.since(Math.max(0, recent.last - LOOKED_AT)).turns) {
+  for (const turn of recent.since({ latest: LOOKED_AT }).turns) {
     if (turn.type !== "turn" || turn.outcome !== "failed" || turn.at < since) continue;
     const fault = turn.fault ?? "failed";
     // Faults of clients are no problem of the gateway.
