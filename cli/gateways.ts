@@ -73,7 +73,6 @@ export type WatchedBatch = FeedBatch & {
   readonly answering: number;
 };
 
-/** A gateway whose turns are followed. */
 export type Followed = {
   readonly url: string;
   /** The number of its processes, if it is known. */
@@ -83,7 +82,6 @@ export type Followed = {
     signal: AbortSignal,
     options?: { readonly last?: number; readonly follow?: boolean },
   ): AsyncIterable<WatchedBatch>;
-  /** One turn in full. */
   turn(requestId: string): Promise<TurnView>;
 };
 

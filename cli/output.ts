@@ -14,17 +14,13 @@ export function aligned(rows: readonly (readonly string[])[], indent = "  "): st
 
 /** Exit codes of commands that examine a gateway. */
 export const exitCode = {
-  /** All is well. */
   well: 0,
-  /** The command has found a problem. */
   wrong: 1,
-  /** The command was misused. */
   misuse: 2,
   /** No gateway answers. */
   nobody: 3,
 } as const;
 
-/** The error for an address without a gateway. */
 export const noGatewayAt = (address: string): string =>
   `No gateway answers at ${address}. To start one: patchbay serve`;
 
@@ -36,7 +32,6 @@ export const recordedTurns = { failures: "failed turns", all: "all turns" } as c
 
 export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
 
-/** The number of recorded turns in one line. */
 export function recordedLine(counts: {
   readonly written: number;
   readonly missed: number;

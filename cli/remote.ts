@@ -23,7 +23,6 @@ const ANSWER_MS = 10_000;
 /** An address without the path of the API. */
 export const rootOf = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "");
 
-/** No gateway answers at an address. */
 export class Unreachable extends Fault {}
 
 /** Sends a request. Throws Unreachable with the reason if no server answers. */
@@ -67,7 +66,6 @@ export async function askRemote(remote: RemoteGateway, path: string): Promise<Fi
   return fieldsIn(text);
 }
 
-/** The names of the models that a gateway lists. */
 export async function modelsAt(remote: RemoteGateway): Promise<readonly string[]> {
   const list = listOf((await askRemote(remote, "/v1/models"))?.data) ?? [];
   return list.flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
@@ -114,7 +112,6 @@ export function connectionReason(error: unknown, { timeoutMs = ANSWER_MS }: Remo
   return deeper?.code ?? deeper?.message ?? message;
 }
 
-/** The Fault for a refused request. */
 export function refusedBy({ url, key }: RemoteGateway, status: number, text: string): Fault {
   const message = errorMessage(fieldsIn(text));
   if (status === 401 || status === 403) {

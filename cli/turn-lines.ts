@@ -71,7 +71,6 @@ export function reasonLines(row: TurnRow): string[] {
   );
 }
 
-/** One line for an ended turn or a refusal. */
 export function rowLine(row: TurnRow): string {
   if (row.type === "refusal")
     return `${clockTime(row.at)} refused  ${row.status} ${row.fault} ${plain(row.route)} ${row.requestId}`;
@@ -96,7 +95,6 @@ export function rowLine(row: TurnRow): string {
 export const noticeLine = ({ at, type, ...fields }: NoticeRow): string =>
   `${clockTime(at)} ${type.padEnd(9)} ${plain(JSON.stringify(fields), 300)}`;
 
-/** One turn in full. */
 export function turnLines({ turn, running, plan }: TurnView): string[] {
   if (turn === undefined) return running === undefined ? [] : [runningLine(running)];
   if (turn.type === "refusal") return [rowLine(turn)];

@@ -99,7 +99,6 @@ type ToWorker =
 type SharedMetrics = {
   /** The metrics of all workers; undefined if the primary does not answer. */
   readonly sum: () => Promise<string | undefined>;
-  /** Called when a number has changed. */
   readonly changed: () => void;
 };
 

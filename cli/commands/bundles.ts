@@ -60,7 +60,6 @@ function leaksIn(text: string, file: string | undefined): readonly { readonly li
   return text.split("\n").flatMap((line, at) => (scrub(line) === line ? [] : [{ line: at + 1 }]));
 }
 
-/** Every line, with its texts unfolded. */
 const previewLines = (text: string): string[] =>
   text
     .trim()

@@ -47,7 +47,6 @@ export async function checkCommand({ config: file, json = false }: Options): Pro
   if (rules.length > 0) print(["tools:", ...aligned(rules)]);
 }
 
-/** The rules that differ from their defaults. */
 function unusual(tools: Config["tools"]): string[][] {
   const usual = new Map<string, unknown>(Object.entries(parseConfig({}).tools));
   return Object.entries(tools)

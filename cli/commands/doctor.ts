@@ -150,7 +150,6 @@ function* lines(checks: readonly Check[]): Generator<string> {
   yield `${wrong} wrong, ${unknown} unknown, ${note} ${note === 1 ? "note" : "notes"}, ${ok} ok`;
 }
 
-/** The capabilities as they are written in the file. */
 const capabilitiesText = ({ upstream, model, capabilities }: Probe): string =>
   stringify({
     upstreams: { [upstream]: { capabilities: { models: [{ match: model, ...capabilities }] } } },

@@ -52,7 +52,6 @@ async function isWanted(): Promise<boolean> {
   return /^(?:y|yes)?$/i.test(answer.trim());
 }
 
-/** Writes the file. `force` replaces an existing one and keeps a copy of it. */
 function write(file: string, text: string, force: boolean): void {
   if (existsSync(file)) {
     if (force) return void replaceFile(file, text);
@@ -71,7 +70,6 @@ function write(file: string, text: string, force: boolean): void {
 
 export type FoundAgent = { readonly name: string; readonly title: string };
 
-/** The keys, model servers and agents on this machine. */
 export type Found = {
   readonly keys: readonly KeyedProvider[];
   /** True if Codex is signed in, so that it can serve as a model. */
@@ -92,7 +90,6 @@ export async function findAll(
   };
 }
 
-/** The findings, one line for each kind. */
 export function foundLines({ keys, servers, agents: there }: Found): string[] {
   const list = (all: readonly string[]): string => (all.length === 0 ? "none" : all.join(", "));
   return [

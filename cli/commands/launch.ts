@@ -98,7 +98,6 @@ export async function launch(
   printError(recordedLine(recorder.state()));
 }
 
-/** The models for an agent, of those that a gateway lists. */
 function chosenModels(
   agent: LaunchAgent,
   url: string,
@@ -288,7 +287,6 @@ export type TurnCount = {
   readonly faults: Readonly<Record<string, number>>;
 };
 
-/** Adds up the turns of an agent. */
 export function countTurns({ turns: rows, lost }: Pick<FeedBatch, "turns" | "lost">): TurnCount {
   let turns = lost;
   let calls = 0;
@@ -311,7 +309,6 @@ export function countTurns({ turns: rows, lost }: Pick<FeedBatch, "turns" | "los
 
 const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-/** The counts in one line. */
 export function countLine({ turns, calls, usage, cost, faults }: TurnCount): string {
   const words = [plural(turns, "turn"), plural(calls, "tool call")];
   if (usage !== undefined) words.push(`${plural(usage.input, "token")} in, ${usage.output} out`);

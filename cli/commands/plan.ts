@@ -92,7 +92,6 @@ function* lines(report: PlanPreview, asked: unknown): Generator<string> {
   yield* ["", `${counts.join(" ")}${report.lossy ? "; strictness would refuse this" : ""}`];
 }
 
-/** The size of the tools with and without disclosure. */
 function sizeLine({ strategy, sections, bytes, tokens }: ToolSize): string {
   const eager = `tools: ${bytes.eager} bytes (about ${tokens.eager} tokens) as declared`;
   if (sections === 0) return eager;

@@ -73,7 +73,6 @@ export async function record(command: readonly string[], options: Options): Prom
   }
 }
 
-/** The state of each process by its socket. */
 type Found = ReadonlyMap<string, State>;
 
 const beginLine = (
@@ -101,7 +100,6 @@ function turnCounter(before: Found, leftMs: () => number): (now: Found) => void 
   };
 }
 
-/** Reports the turns of the gateways that still run, and the others that have gone. */
 async function finish(
   before: Found,
   { json = false, isRun }: Options & { readonly isRun: boolean },

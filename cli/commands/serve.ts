@@ -120,7 +120,6 @@ function watchedFiles({ files, again }: LoadedConfig & { readonly ok: true }): r
   return trusted === undefined ? files : [...files, trusted];
 }
 
-/** Shown at the start of a gateway that records. */
 function recordingLine(
   { telemetry, recording: { content, folder } }: Config,
   env: Environment,

@@ -14,7 +14,6 @@ import { modelsAt, readinessOf, type RemoteGateway } from "../remote.ts";
 import { findAll, foundLines } from "./init.ts";
 import type { Options } from "../options.ts";
 
-/** A problem of a gateway. */
 type StatusProblem = { readonly about: string; readonly problem: string };
 
 export type AskedStatus = {
@@ -126,7 +125,6 @@ function storeText({ kind, awayAt, backAt }: ConsoleStatus["store"]): string {
   return `${kind}; unreachable from ${dateText(awayAt)} to ${dateText(backAt)}`;
 }
 
-/** The status of one gateway, problems first. */
 export function statusLines({
   gateway,
   answering,
@@ -161,11 +159,9 @@ export function statusLines({
   ];
 }
 
-/** The files of a gateway's configuration and where its keys come from. */
 export const configurationText = ({ files, keys }: ConsoleStatus): string =>
   sourceText({ file: files.length === 0 ? undefined : files.join(", "), keys });
 
-/** Empty unless turns are recorded. */
 function recordingLine({ recording }: ConsoleStatus): string[][] {
   if (recording === undefined || recording.mode === "off") return [];
   const { mode, content, folder } = recording;

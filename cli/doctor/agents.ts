@@ -74,7 +74,6 @@ const foldersOf = ({ env, home, directory }: AgentPlace) => ({
   ".": directory,
 });
 
-/** The addresses of this machine in an agent's settings. */
 function addressesOf(agent: LaunchAgent, place: AgentPlace): readonly NamedAddress[] {
   const named = sources[agent.name] ?? [];
   const folders = foldersOf(place);
@@ -149,7 +148,6 @@ export async function agentChecks(place: AgentPlace): Promise<readonly Check[]> 
   return (await Promise.all(checks)).flat();
 }
 
-/** The outcome of a connection to an address. */
 const found = {
   connected: ["ok", "where a server listens"],
   refused: ["wrong", "where nothing listens"],

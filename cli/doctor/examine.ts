@@ -21,7 +21,6 @@ import { type Environment, readTextFile } from "../../src/terminal.ts";
 import { check, type CheckId, wordsOfFinding, type Words } from "./check.ts";
 import { examineUpstream, modelChecks } from "./upstreams.ts";
 
-/** The parts of a gateway that are examined. */
 export type Examined = ReturnType<Gateway["examined"]>;
 
 export type ExamineOptions = {
@@ -263,7 +262,6 @@ function diskChecks(config: Config | undefined): Check[] {
       ];
 }
 
-/** The free bytes of the nearest folder that exists. */
 function freeBytes(path: string): number | undefined {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     try {

@@ -116,7 +116,6 @@ export function ownExaminer(origin: ConfigOrigin, isChosen: boolean): Examiner {
   };
 }
 
-/** A gateway, or the reason why none can be opened. */
 function openOrFault(config: Parameters<typeof openGateway>[0]) {
   try {
     return openGateway(config, nodePlatform());

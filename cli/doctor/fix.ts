@@ -131,7 +131,6 @@ function insert(
   return `${text.slice(0, at)}${isOpen ? "\n" : ""}${block}\n${text.slice(at)}`;
 }
 
-/** The blanks before the entries of a block. */
 function indentOf(hidden: string, node: YAMLMap.Parsed | YAMLSeq.Parsed): string {
   const [start] = node.range;
   const lineStart = hidden.lastIndexOf("\n", start - 1) + 1;
@@ -149,7 +148,6 @@ function endOf(node: YAMLMap.Parsed | YAMLSeq.Parsed, hidden: string): number {
   return line === -1 ? hidden.length : line + 1;
 }
 
-/** The node at the end of an entry's text. */
 function lastNode(entry: unknown): Node | undefined {
   if (typeof entry !== "object" || entry === null) return undefined;
   const { value, key } = entry as { readonly value?: Node | null; readonly key?: Node };

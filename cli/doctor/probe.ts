@@ -155,7 +155,6 @@ export type ProbeAnswer = {
   /** All of it, to be sent back. */
   readonly items: readonly Item[];
   readonly usage?: Usage | undefined;
-  /** Why there is no answer. */
   readonly fault?: Fault | undefined;
   /** Its tools could not be written as they are for this upstream. */
   readonly isAskedOtherwise: boolean;
@@ -166,7 +165,6 @@ export type ProbeAnswer = {
 export type Asked = AdapterParts & {
   readonly upstream: Upstream;
   readonly model: string;
-  /** The profile of the upstream for this question. */
   readonly profile: Profile;
   readonly request: ModelRequest;
 };
@@ -232,7 +230,6 @@ function late({ name }: Upstream, error: unknown): Fault {
   );
 }
 
-/** The results of a probe. */
 type Facts = {
   readonly can: ReadonlyMap<QuestionName, boolean>;
   readonly left?: LeftInText | undefined;

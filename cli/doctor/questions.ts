@@ -39,7 +39,6 @@ const bareJson: Form = [/^/, "llama3_json", "llama3"];
 const pythonic: Form = [/^/, "pythonic", "pythonic"];
 
 export type LeftInText = {
-  /** The beginning of the text. */
   readonly excerpt: string;
   /** True for blocks that the gateway can read itself. */
   readonly isUseTool: boolean;
@@ -169,7 +168,6 @@ const counted = (calls: readonly unknown[]): string =>
 const inWords = ({ text }: ProbeAnswer): string => `it answered without a call: ${quoted(text)}`;
 const quoted = (text: string): string => JSON.stringify(text.trim().slice(0, 60));
 
-/** Expects a number of calls of the tool, each of the right form. */
 function judgeCalls(answer: ProbeAnswer, least: number): Shown {
   const { calls, text } = answer;
   const [flaw] = callFlaws(calls.map(({ id, name, input }) => ({ id, name, arguments: input })));

@@ -9,7 +9,6 @@ type UpstreamState = {
   readonly checks: readonly Check[];
   /** True if other requests make sense. */
   readonly isUsable: boolean;
-  /** Its `date` header, if it sent one. */
   readonly date?: string | undefined;
 };
 
@@ -79,7 +78,6 @@ const isAuth = (status: number): boolean => status === 401 || status === 403;
 const isAbsent = (status: number): boolean => status === 404 || status === 405;
 const isDown = (status: number): boolean => [502, 503, 504, 520, 529, 530].includes(status);
 
-/** The status and the message of a reply. */
 const said = ({ status, message }: RouteReply): string =>
   message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
 
@@ -170,7 +168,6 @@ type ModelSources = {
   readonly usable: ReadonlySet<string>;
 };
 
-/** One check for each `upstream/model` under `models`. */
 export async function modelChecks({
   config,
   upstreams,

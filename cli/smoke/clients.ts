@@ -27,7 +27,6 @@ export type AnswerFigures = {
   readonly mode: string;
 };
 
-/** One answer, as its client read it. */
 export type ReadAnswer = {
   readonly calls: readonly SeenCall[];
   readonly text: string;

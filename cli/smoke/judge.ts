@@ -3,7 +3,6 @@ import { jsonOf } from "../../src/terminal.ts";
 import { type ReadAnswer, clientOf, type SeenCall } from "./clients.ts";
 import { sceneName, weatherTool, type Scene } from "./scene.ts";
 
-/** The bounds of the number of calls. */
 export type Bounds = { readonly least: number; readonly most: number };
 
 /** A `<use_tool>` block, as far as our own tool needs it. */
@@ -45,7 +44,6 @@ function* countFlaws(
   yield `${found}, expected ${least}; ${why}`;
 }
 
-/** The problems of calls of the declared tool. */
 export function* callFlaws(calls: readonly SeenCall[]): Generator<string> {
   const ids = new Set<string>();
   for (const [at, { id, name, arguments: input }] of calls.entries()) {
@@ -82,13 +80,11 @@ function* textFlaws(
     yield "`content` beside calls is not `null`";
 }
 
-/** The city in the arguments of a call. */
 export const cityIn = (input: string): string => {
   const value = jsonOf(input) as { readonly city?: unknown } | null | undefined;
   return typeof value?.city === "string" ? value.city : "?";
 };
 
-/** The blocks in a text. */
 export function useToolBlocks(text: string): Block[] {
   const blocks = text.matchAll(/<use_tool>(.*?)<\/use_tool>/gs);
   const child = (block: string, tag: string): string =>

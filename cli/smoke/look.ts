@@ -43,7 +43,6 @@ export type SmokeReport = {
   readonly problems: readonly string[];
 };
 
-/** Asks for every scene, one after another. */
 export async function look({ expect: least, atMost, ...options }: Look): Promise<SmokeReport> {
   const target: RemoteGateway = {
     url: rootOf(options.url),

@@ -18,7 +18,6 @@ const parameters: Fields = {
   additionalProperties: false,
 };
 
-/** The tool that every request declares. */
 export const weatherTool = {
   name: "get_weather",
   description: "The weather of one city, now. For several cities call it several times at once.",
@@ -58,7 +57,6 @@ const bodies = {
 
 export type DoorName = keyof typeof bodies;
 
-/** One way of asking for a burst of calls. */
 export type Scene = {
   readonly door: DoorName;
   readonly stream: boolean;

@@ -17,7 +17,6 @@ import {
 const sorts = ["time", "duration", "tokens", "calls"] as const;
 type Sort = (typeof sorts)[number];
 
-/** A turn in the table, under way or ended. */
 type TopRow = {
   readonly requestId: string;
   readonly at: number;
@@ -86,7 +85,6 @@ export class TopModel {
     this.#selected = Math.max(0, Math.min(this.#selected + by, this.rows().length - 1));
   }
 
-  /** The selected turn. */
   chosen(): TopRow | undefined {
     return this.rows()[this.#selected];
   }
@@ -105,7 +103,6 @@ export class TopModel {
       .toSorted((a, b) => Number(b.isRunning) - Number(a.isRunning) || value(b) - value(a));
   }
 
-  /** The lines of a screen of this size. */
   lines(title: string, columns: number, height: number): ScreenLine[] {
     const rows = this.rows();
     const running = rows.filter(({ isRunning }) => isRunning).length;
@@ -154,7 +151,6 @@ const toneOf = (row: TopRow | undefined): Tone | undefined =>
 
 const heads = "time agent model upstream tools calls in/out cost first total result".split(" ");
 
-/** The row of an ended turn or of a refusal. */
 function endedRow(row: TurnRow): TopRow {
   const { at, requestId } = row;
   const ended = { requestId, at, isRunning: false };
@@ -226,7 +222,6 @@ const HOME = "\u001B[H";
 const REST_OF_LINE = "\u001B[K";
 const REST_OF_SCREEN = "\u001B[J";
 
-/** For a terminal that does not know its size. */
 const COLUMNS = 80;
 const HEIGHT = 24;
 

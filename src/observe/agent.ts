@@ -34,7 +34,6 @@ const known = new Map<string, AgentName | undefined>();
 const MOST_KNOWN = 256;
 const LONGEST = 256;
 
-/** The program that sent a request; undefined if it is unknown. */
 export function agentOf(headers: Headers): AgentName | undefined {
   const text = headers["user-agent"];
   if (typeof text !== "string" || text === "") return undefined;

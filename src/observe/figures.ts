@@ -15,7 +15,6 @@ export const figuresOf = ({ calls, rules }: Called) => ({
   suppress_tail_after_tools: rules.suppressTail,
 });
 
-/** Headers of a whole answer. */
 export const callHeaders = (
   { given, truncated }: CallFigures,
   { stopMode }: Called["rules"],

@@ -105,7 +105,6 @@ export type AttemptDone = AttemptReport & {
 /** The fate of a call: `withheld` by a rule or the request, `repeated` of an earlier one, `cut` before its end. */
 export type CallOutcome = "given" | "withheld" | "repeated" | "cut";
 
-/** One call of a turn. */
 export type CallDetail = {
   readonly choice: number;
   /** Its number among the choice's calls that the client receives, from 0; -1 for other calls. */
@@ -210,7 +209,6 @@ export const noDisclosure = {
   /** Bytes of tools in all requests of the turn: each tool declared, and as they were sent. */
   eagerBytes: 0,
   sentBytes: 0,
-  /** Sections that the model opened. */
   openings: 0,
   /** Readings that opened sections, and the tools that they added to the conversation. */
   dynamic: 0,
@@ -221,7 +219,6 @@ export const noDisclosure = {
   misses: 0,
 };
 
-/** Counts of disclosure in one turn. */
 export type DisclosureFigures = Readonly<typeof noDisclosure>;
 
 /** An upstream failed before its first event, and the next of the chain is tried. */

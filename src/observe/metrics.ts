@@ -4,7 +4,6 @@ import { Family, type Series } from "./registry.ts";
 const CALLS = [0, 1, 2, 4, 8, 16, 32, 64];
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-/** The buckets of histograms. */
 export const buckets: Readonly<Record<string, readonly number[]>> = {
   patchbay_tool_calls_per_turn: CALLS,
   patchbay_turn_seconds: SECONDS,

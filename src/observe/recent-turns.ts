@@ -48,7 +48,6 @@ export class RecentTurns {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of turns that are kept. */
   get count(): number {
     return this.#entries.length;
   }
@@ -109,7 +108,6 @@ export class RecentTurns {
   }
 }
 
-/** The memory that a turn holds, about. */
 function sizeOf(turn: RecentTurn): number {
   if (turn.type === "refusal") return TURN_BYTES / 4 + 2 * turn.route.length;
   const { callDetails, attempts } = turn;

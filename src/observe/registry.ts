@@ -15,7 +15,6 @@ export class Series {
     this.counts = Array<number>(buckets.length + 1).fill(0);
   }
 
-  /** Adds a value to a histogram. */
   observe(value: number): void {
     const buckets = this.#buckets;
     let at = 0;

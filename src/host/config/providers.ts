@@ -70,9 +70,7 @@ export const providers = {
 
 /** A provider whose key is in the environment. */
 export type KeyedProvider = {
-  /** The name of its upstream. */
   readonly provider: keyof typeof providers;
-  /** The variable that holds its key. */
   readonly variable: string;
   readonly dialect: BuiltinDialectName;
   readonly profile: string;
@@ -82,7 +80,6 @@ export type KeyedProvider = {
   readonly rest: string;
 };
 
-/** The providers whose keys are in the environment. */
 export const keyedProviders = (env: Environment): KeyedProvider[] =>
   (Object.entries(providers) as [KeyedProvider["provider"], Provider][]).flatMap(
     ([provider, { env: variables, base_url, dialect, profile, isAskedByName }]) => {

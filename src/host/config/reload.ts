@@ -55,7 +55,6 @@ function realPath(file: string): string {
 export type Rejected = NonNullable<ConsoleStatus["rejected"]>;
 
 export type Reloader = {
-  /** Reads the file again and applies it if it changed. */
   readonly reload: () => void;
   /** Undefined if the file was fine when it was last read. */
   readonly rejected: () => Rejected | undefined;

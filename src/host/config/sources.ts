@@ -132,7 +132,6 @@ export class ConfigReader {
     return bytes.toString("utf8");
   }
 
-  /** The path of a file that the configuration names. */
   resolve(path: string): string {
     return resolve(this.#directory, path);
   }

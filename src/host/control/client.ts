@@ -9,7 +9,6 @@ import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
 import { refusal } from "../platform/print.ts";
 
-/** A request to a route of the console. */
 type SocketRequest = {
   readonly method?: "GET" | "POST" | "DELETE" | undefined;
   readonly path: string;

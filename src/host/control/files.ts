@@ -150,7 +150,6 @@ function isOld(folder: string, name: string): boolean {
 
 /** A gateway that runs on this machine for this user. */
 export type LocalGateway = {
-  /** The address for clients. */
   readonly url: string;
   readonly version: string;
   /** The process to signal: the parent if there are several workers. */

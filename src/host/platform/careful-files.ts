@@ -59,7 +59,6 @@ export function readBytes(path: string, { limit, isOwn = false }: ReadRules): Bu
   }
 }
 
-/** The same as text. */
 export const readTextFile = (path: string, rules: ReadRules): string =>
   readBytes(path, rules).toString("utf8");
 

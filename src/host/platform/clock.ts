@@ -8,7 +8,6 @@ const now = (): number => Math.floor(origin + performance.now());
 /** Read once: it never changes, and to read it takes longer than the clock itself. */
 const origin = performance.timeOrigin;
 
-/** The machine's own time. */
 export const systemClock: Clock = {
   now,
   date: () => Date.now(),

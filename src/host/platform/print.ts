@@ -36,7 +36,6 @@ export function printOver(line: string): boolean {
 export const refusal = (message: string, cause?: unknown): Fault =>
   new Fault("request.invalid", message, {}, cause);
 
-/** Several problems, one a line. */
 export class Problems extends Fault {
   readonly lines: readonly string[];
 
@@ -56,7 +55,6 @@ export const printJson = (value: unknown, indent?: number): void =>
 /** True if commands may ask a person. */
 export const isTerminal = (): boolean => process.stdin.isTTY && process.stdout.isTTY;
 
-/** One line of a person's answer. */
 export async function askPerson(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const answer = await terminal.question(printable(question));

@@ -37,7 +37,6 @@ export class Notices {
     { types },
   );
 
-  /** The notices after the one of this number. */
   since(number: number): readonly Notice[] {
     const first = this.last - this.#kept.length + 1;
     return this.#kept.slice(Math.max(0, number + 1 - first));

@@ -38,7 +38,6 @@ export const examinationSchema = z.object({
   checks: z.array(checkSchema).readonly(),
   /** A digest of each variable that upstreams use; the salt changes with every request. */
   variables: z.object({ salt: z.string(), digests: z.record(z.string(), z.string()) }),
-  /** The file of the configuration. */
   file: z.string().optional(),
 });
 

@@ -25,7 +25,6 @@ export const statusSchema = z.looseObject({
   object: z.literal("status"),
   version: text,
   pid: number,
-  /** The address for clients. */
   url: text,
   /** In milliseconds since the epoch. */
   startedAt: number,
@@ -126,7 +125,6 @@ const runningTurn = z.looseObject({
 
 /** `GET /feed` */
 export const batchSchema = z.looseObject({
-  /** The number of the last turn so far. */
   last: number,
   /** Turns that were no longer kept when they should have been sent. */
   lost: number,

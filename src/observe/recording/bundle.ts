@@ -264,7 +264,6 @@ export function readBundle(text: string): Bundle {
   };
 }
 
-/** A function that finds the first line of a type. */
 const finder =
   (lines: readonly BundleLine[]) =>
   <Type extends BundleLine["line"]>(type: Type): LineOf<Type> | undefined =>

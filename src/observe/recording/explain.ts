@@ -88,7 +88,6 @@ function trySentence({ nth, upstream, request, head, chunks, events, end }: Bund
   return `Request ${nth}: ${upstream}${status} sent ${came}${ended}.${why}`;
 }
 
-/** An upstream's reason for its refusal. */
 function refusalSentence(chunks: BundleTry["chunks"]): string {
   const raw = fieldsIn(Buffer.concat(bytesOf(chunks)).toString("utf8"));
   const error = raw === undefined ? undefined : errorWords(raw);

@@ -88,7 +88,6 @@ function isContent(container: Container): boolean {
 export type KnownWords = {
   /** Names of declared tools; empty if names are masked. */
   readonly tools: Set<string>;
-  /** Keys of schemas. */
   readonly keys: Set<string>;
   /** Models of the configuration. */
   readonly models: ReadonlySet<string>;

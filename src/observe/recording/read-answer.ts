@@ -102,7 +102,6 @@ export function readSide(
 
 const END_MARKER = /^\s*\[DONE\]\s*$/;
 
-/** The message of a reply that is an error. */
 export function errorMessageIn([frame]: readonly WireFrame[]): string | undefined {
   return frame?.type === "body"
     ? filledText(fieldsOf(fieldsOf(frame.data)?.error)?.message)
@@ -148,6 +147,5 @@ export function wireFrames(
   return frames;
 }
 
-/** The bytes of recorded chunks. */
 export const bytesOf = (chunks: readonly Chunk[]): readonly Buffer[] =>
   chunks.map(({ bytes }) => bytes);

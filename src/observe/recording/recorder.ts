@@ -46,7 +46,6 @@ export type RecordingState = {
 
 /** The limit of the bytes of all turns under way. */
 const MAX_HELD_BYTES = 4 * MAX_TURN_BYTES;
-/** Files that are shown to an operator. */
 const LATEST = 20;
 /** Turns that wait to be written. */
 const MAX_WAITING = 256;
@@ -60,7 +59,6 @@ export class BundleRecorder implements Recorder {
   readonly #secrets: readonly string[];
   #config: Config | undefined;
   #ordered: { readonly mode: RecordingMode; readonly callOff: () => void } | undefined;
-  /** Bytes of turns that run. */
   #held = 0;
   #written = 0;
   #missed = 0;

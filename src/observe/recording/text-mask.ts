@@ -33,7 +33,6 @@ export class TextMask {
   readonly #key: number;
   /** The words of all masked texts, in lower case. */
   readonly #words = new Set<string>();
-  /** Names and ids, and the mask of each. */
   readonly #names = new Map<string, string>();
   readonly #taken = new Set<string>();
 

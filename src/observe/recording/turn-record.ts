@@ -31,7 +31,6 @@ type Options = {
   readonly over: (turn: RecordedTurn | undefined) => void;
 };
 
-/** The size of an entry without its bytes. */
 const ENTRY_BYTES = 200;
 /** A turn that holds more is not recorded. */
 export const MAX_TURN_BYTES = 16 * 1024 * 1024;

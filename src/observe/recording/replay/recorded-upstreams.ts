@@ -59,7 +59,6 @@ export class RecordedUpstreams {
     close: async () => {},
   });
 
-  /** An upstream without HTTP. */
   withoutHttp(name: string, profile: Profile): Upstream {
     const open = (): Source<Event> => eventsOf(this.#left.get(name)?.shift());
     return {

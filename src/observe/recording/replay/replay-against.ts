@@ -30,7 +30,6 @@ export type AgainstOptions = {
 };
 
 type GivenSummary = Pick<GivenAnswer, "status" | "text" | "problem"> & {
-  /** The names of its calls. */
   readonly calls: readonly string[];
 };
 
@@ -149,7 +148,6 @@ async function askLive(
   return { reply, happenings };
 }
 
-/** An answer as its client received it. */
 type GivenAnswer = {
   readonly status: number;
   readonly text: boolean;

@@ -35,7 +35,6 @@ export type SeenReply = {
   isOver: boolean;
 };
 
-/** The reply to the client, and the requests to upstreams. */
 export type ReplayedTurn = Readonly<SeenReply> & { readonly sent: readonly SentRequest[] };
 
 export type Replay = {
