@@ -15,7 +15,7 @@ import {
   unreadableFault,
   upstreamError,
 } from "../errors/upstream-error.ts";
-import { FrameRuns, type Delta, type Hole } from "../shared/frame-runs.ts";
+import { FrameRuns, type Delta, type Repeated } from "../shared/frame-runs.ts";
 import { fieldsOf, filledText, hasShape, listOf, numberOf, unwrapped } from "../shared/loose.ts";
 import {
   answerFields,
@@ -50,8 +50,6 @@ class ChatReader implements EventReader {
   #heldFrames: Frame[] = [];
   #isRepaired = false;
   readonly #runs = new FrameRuns();
-  /** A frame that others may repeat, and its text. */
-  #repeated: { readonly raw: Fields; readonly text: TextPlace } | undefined;
   /** By the numbers that the upstream gives them. */
   readonly #choices = new Map<number, ChoiceReader>();
   #areFinished = false;
@@ -107,15 +105,13 @@ class ChatReader implements EventReader {
 
   /** Reads a run as one frame with the text of all. */
   run(text: string, at: number, emit: Emit<Event>): number {
-    const repeated = this.#repeated;
+    const { repeated } = this.#runs;
     if (repeated === undefined || this.#over || this.#mustHoldFrames()) return at;
     const run = this.#runs.take(text, at);
     if (run === undefined) return at;
-    const { raw, text: place } = repeated;
+    const { raw } = repeated;
     const list = listOf(raw.choices) ?? [];
     this.#out = emit;
-    this.#runs.begin(run);
-    place.holder[place.key] = run.literals.of;
     const forwardable = this.#frames && this.#fits(raw, list, false);
     this.#readChoices(raw, list, false);
     const frames = text.slice(at, run.end);
@@ -184,11 +180,8 @@ class ChatReader implements EventReader {
       hold,
     );
     if (delta === undefined || hold || list.length !== 1) return;
-    const text = placeOf(raw, delta);
-    if (text === undefined) return;
-    const hole: Hole = { type: "text", key: text.key };
-    const holes = raw.obfuscation === undefined ? [hole] : [hole, padding];
-    if (this.#runs.learn(data, name, holes)) this.#repeated = { raw, text };
+    const place = placeOf(raw, delta);
+    if (place !== undefined) this.#runs.learn(data, name, place);
   }
 
   /**
@@ -314,15 +307,11 @@ class ChatReader implements EventReader {
 
 export const readEvents = (context: ReadContext): EventReader => new ChatReader(context);
 
-const padding: Hole = { type: "padding", key: "obfuscation" };
-
-/** The text of a frame that has one choice: the object and the key that hold it. */
-type TextPlace = { readonly holder: Record<string, unknown>; readonly key: string };
-
-function placeOf(raw: Fields, { type, text }: Delta): TextPlace | undefined {
+/** The place of the text in a frame that has one choice. */
+function placeOf(raw: Fields, { type, text }: Delta): Repeated | undefined {
   const delta = fieldsOf(fieldsOf(listOf(raw.choices)?.[0])?.delta);
-  const place = (key: string | undefined, holder: Fields | undefined): TextPlace | undefined =>
-    key !== undefined && holder?.[key] === text ? { holder, key } : undefined;
+  const place = (key: string | undefined, holder: Fields | undefined): Repeated | undefined =>
+    key !== undefined && holder?.[key] === text ? { raw, holder, key } : undefined;
   switch (type) {
     case "text-delta":
       return place("content", delta);

@@ -49,10 +49,6 @@ const WITHIN_CALL = "ended its answer in the middle of a call";
 class MessagesReader implements EventReader {
   readonly #frames: boolean;
   readonly #runs = new FrameRuns();
-  /** The delta that later frames may repeat until a block ends, and the field of its text. */
-  #repeated:
-    | { readonly raw: Fields; readonly delta: Record<string, unknown>; readonly field: string }
-    | undefined;
   readonly #usage = new UsageReader();
   readonly #blocks: BlocksReader;
   #emit: Emit<Event> = () => {};
@@ -91,28 +87,23 @@ class MessagesReader implements EventReader {
   }
 
   run(text: string, at: number, emit: Emit<Event>): number {
-    const repeated = this.#repeated;
+    const { repeated } = this.#runs;
     const run = repeated === undefined || this.#over ? undefined : this.#runs.take(text, at);
     if (repeated === undefined || run === undefined) return at;
-    const { raw, delta, field } = repeated;
     this.#emit = emit;
-    this.#blocks.forwardable = raw.type === "content_block_delta";
-    this.#runs.begin(run);
-    delta[field] = run.literals.of;
-    this.#read("content_block_delta", raw);
+    this.#blocks.forwardable = repeated.raw.type === "content_block_delta";
+    this.#read("content_block_delta", repeated.raw);
     const forwardable = this.#blocks.forwardable;
     if (this.#frames) emit({ type: "frame", data: "", run: text.slice(at, run.end), forwardable });
     return run.end;
   }
 
   #learn(data: string, name: string | undefined, raw: Fields): void {
-    const delta: Record<string, unknown> | undefined = fieldsOf(raw.delta);
-    const field = textFields.get(delta?.type);
+    const holder: Record<string, unknown> | undefined = fieldsOf(raw.delta);
+    const key = textFields.get(holder?.type);
     const text = this.#runs.onlyDelta()?.text;
-    if (delta === undefined || field === undefined || text === undefined) return;
-    if (delta[field] !== text) return;
-    if (this.#runs.learn(data, name, [{ type: "text", key: field }]))
-      this.#repeated = { raw, delta, field };
+    if (holder !== undefined && key !== undefined && text !== undefined && holder[key] === text)
+      this.#runs.learn(data, name, { raw, holder, key });
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -157,7 +148,7 @@ class MessagesReader implements EventReader {
         this.#blocks.delta(numberOf(raw.index), fieldsOf(raw.delta) ?? {}, raw);
         return undefined;
       case "content_block_stop":
-        this.#repeated = undefined;
+        this.#runs.repeated = undefined;
         this.#blocks.stop(numberOf(raw.index));
         return undefined;
       case "message_delta":

@@ -15,7 +15,7 @@ import {
   unreadableFault,
   upstreamError,
 } from "../errors/upstream-error.ts";
-import { FrameRuns, type Hole } from "../shared/frame-runs.ts";
+import { FrameRuns } from "../shared/frame-runs.ts";
 import {
   counted,
   fieldsOf,
@@ -52,8 +52,6 @@ class ResponsesReader implements EventReader {
   readonly #frames: boolean;
   readonly #output: OutputReader;
   readonly #runs = new FrameRuns();
-  /** The delta that later frames may repeat until an item begins or ends, by the type of its event. */
-  #repeated: { readonly type: string; readonly raw: Record<string, unknown> } | undefined;
   #sequence: unknown;
   #emit: Emit<Event> = () => {};
   #started = false;
@@ -83,8 +81,11 @@ class ResponsesReader implements EventReader {
     if (raw.type !== type || raw !== value) this.#output.markRepaired();
     const sequence = this.#count(raw.sequence_number);
     const ends = this.#read(type, raw);
-    if (type?.endsWith(".delta") && (name !== undefined || !this.#frames))
-      this.#learn(data, name, type, raw);
+    if (type?.endsWith(".delta") && (name !== undefined || !this.#frames)) {
+      const delta = this.#runs.onlyDelta();
+      if (delta !== undefined && delta.text === raw.delta && raw.type === type)
+        this.#runs.learn(data, name, { raw, holder: raw, key: "delta" });
+    }
     if (!this.#frames) return;
     emit({
       type: "frame",
@@ -98,21 +99,19 @@ class ResponsesReader implements EventReader {
   }
 
   run(text: string, at: number, emit: Emit<Event>): number {
-    const repeated = this.#repeated;
+    const { repeated } = this.#runs;
     if (repeated === undefined || this.#over || this.#error !== undefined) return at;
     const run = this.#runs.take(text, at, Number(this.#sequence) + 1);
     if (run === undefined) return at;
-    const { type, raw } = repeated;
+    const { raw } = repeated;
     this.#emit = emit;
-    this.#output.forwardable = raw.type === type;
-    this.#runs.begin(run);
-    raw.delta = run.literals.of;
+    this.#output.forwardable = true;
     const count = run.literals.pieces.length;
     const sequence = this.#count(
       raw.sequence_number === undefined ? undefined : Number(this.#sequence) + count,
       count,
     );
-    this.#read(type, raw);
+    this.#read(filledText(raw.type), raw);
     const forwardable = this.#output.forwardable;
     if (this.#frames)
       emit({
@@ -124,15 +123,6 @@ class ResponsesReader implements EventReader {
         hasAnswer: false,
       });
     return run.end;
-  }
-
-  #learn(data: string, name: string | undefined, type: string, raw: Fields): void {
-    const delta = this.#runs.onlyDelta();
-    if (delta === undefined || delta.text !== raw.delta) return;
-    const holes: Hole[] = [{ type: "text", key: "delta" }];
-    if (raw.sequence_number !== undefined) holes.push({ type: "number", key: "sequence_number" });
-    if (raw.obfuscation !== undefined) holes.push({ type: "padding", key: "obfuscation" });
-    if (this.#runs.learn(data, name, holes)) this.#repeated = { type, raw };
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -184,12 +174,12 @@ class ResponsesReader implements EventReader {
         this.#output.markRepaired();
         return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
-        this.#repeated = undefined;
+        this.#runs.repeated = undefined;
         this.#startUnannounced();
         this.#output.added(raw);
         return undefined;
       case "response.output_item.done":
-        this.#repeated = undefined;
+        this.#runs.repeated = undefined;
         this.#startUnannounced();
         this.#output.done(raw);
         return undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cpuTime } from "../../../test/support/cpu-time.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { asNextParagraph, FrameRuns, literalsOf, type Hole } from "./frame-runs.ts";
+import { asNextParagraph, FrameRuns, literalsOf } from "./frame-runs.ts";
 
 const frame = (content: string, more: Fields = {}): Fields => ({
   id: "x",
@@ -9,13 +9,11 @@ const frame = (content: string, more: Fields = {}): Fields => ({
   ...more,
 });
 
-const text: Hole = { type: "text", key: "content" };
-const padding: Hole = { type: "padding", key: "obfuscation" };
-const number: Hole = { type: "number", key: "n" };
-
-function learned(data: string, ...holes: Hole[]): FrameRuns {
+/** Runs of frames like this one, whose text is under the key `content`. */
+function learned(data: string, name?: string): FrameRuns {
   const runs = new FrameRuns();
-  runs.learn(data, undefined, holes);
+  const raw = JSON.parse(data) as Record<string, unknown>;
+  runs.learn(data, name, { raw, holder: {}, key: "content" });
   return runs;
 }
 const wire = (...frames: string[]): string => frames.map((data) => `data: ${data}\n\n`).join("");
@@ -24,7 +22,7 @@ const fit = (runs: FrameRuns, ...frames: string[]): string | undefined =>
 
 describe("a stencil", () => {
   const good = JSON.stringify(frame("a"));
-  const runs = (): FrameRuns => learned(good, text);
+  const runs = (): FrameRuns => learned(good);
 
   it.each(["b", 'quote " and \\ and \n', "\u2028 é 😀", '"}}],"id":"y"'])("fits %j", (text) => {
     expect(fit(runs(), JSON.stringify(frame(text)))).toBe(text);
@@ -47,7 +45,7 @@ describe("a stencil", () => {
   it("looks past padding", () => {
     const padded = (obfuscation: string, z = 1): string =>
       JSON.stringify(frame("b", { obfuscation, z }));
-    const runs = learned(padded("123"), text, padding);
+    const runs = learned(padded("123"));
     expect(fit(runs, padded(""))).toBe("b");
     expect(fit(runs, padded("\n"))).toBeUndefined();
     expect(fit(runs, padded("4", 2))).toBeUndefined();
@@ -55,7 +53,7 @@ describe("a stencil", () => {
 
   it("finds the text behind words that look like its place", () => {
     const misleading = { note: '"content":"a"', ...frame("a") };
-    const runs = learned(JSON.stringify(misleading), text);
+    const runs = learned(JSON.stringify(misleading));
     const other = { ...misleading, choices: frame("b").choices };
     expect(fit(runs, JSON.stringify(other))).toBe("b");
     expect(fit(runs, JSON.stringify({ ...other, note: '"content":"b"' }))).toBeUndefined();
@@ -66,24 +64,23 @@ describe("a stencil", () => {
     ["is a value too", { type: "content", ...frame("a") }],
   ])("is not made if the key of the text %s", (_, ambiguous) => {
     const data = JSON.stringify(ambiguous);
-    expect(fit(learned(data, text), data)).toBeUndefined();
+    expect(fit(learned(data), data)).toBeUndefined();
   });
 
   it("is not made if the key of the text may be an escaped one", () => {
     const data = `{"meta":{"content":"a"},"choices":[{"delta":{"\\u0063ontent":"a"}}]}`;
-    expect(fit(learned(data, text), data)).toBeUndefined();
+    expect(fit(learned(data), data)).toBeUndefined();
   });
 
   it("has blanks where the frame has them", () => {
     const spaced = (content: string): string => `{ "choices" : [ { "content" :\t"${content}" } ] }`;
-    const runs = learned(spaced("a"), text);
+    const runs = learned(spaced("a"));
     expect(fit(runs, spaced("b"))).toBe("b");
     expect(fit(runs, spaced("b").replace("\t", " "))).toBeUndefined();
   });
 
   it("is of frames with the same event name", () => {
-    const runs = new FrameRuns();
-    runs.learn(good, "delta", [text]);
+    const runs = learned(good, "delta");
     expect(runs.take(`event: delta\ndata: ${good}\n\n`, 0)?.literals.of).toBe("a");
     expect(runs.take(`event: other\ndata: ${good}\n\n`, 0)).toBeUndefined();
     expect(runs.take(wire(good), 0)).toBeUndefined();
@@ -93,7 +90,7 @@ describe("a stencil", () => {
 describe("a run of frames", () => {
   const said = (...texts: string[]): string =>
     wire(...texts.map((one) => JSON.stringify(frame(one))));
-  const runs = learned(JSON.stringify(frame("a")), text);
+  const runs = learned(JSON.stringify(frame("a")));
 
   it("ends at the first frame of another shape", () => {
     const start = ": comment\n\n";
@@ -123,8 +120,8 @@ describe("a run of frames", () => {
   });
 
   it("counts on numbers without gaps", () => {
-    const numbered = (n: number): string => JSON.stringify(frame("a", { n }));
-    const runs = learned(numbered(7), text, number);
+    const numbered = (n: number): string => JSON.stringify(frame("a", { sequence_number: n }));
+    const runs = learned(numbered(7));
     const frames = wire(numbered(8), numbered(9), numbered(10), numbered(12));
     expect(runs.take(frames, 0, 8)?.literals.pieces).toHaveLength(3);
     expect(runs.take(frames, 0, 9)).toBeUndefined();
@@ -145,6 +142,6 @@ it("looks for its holes in linear time, however often their keys stand in a fram
   const labels = Array.from({ length: 40_000 }, () => '"content":""').join(",");
   const data = `{"labels":{${labels}},"choices":[{"delta":{"content":"a"}}]}`;
   const started = cpuTime();
-  expect(fit(learned(data, text), data)).toBeUndefined();
+  expect(fit(learned(data), data)).toBeUndefined();
   expect(cpuTime() - started).toBeLessThan(1_000);
 });

@@ -10,6 +10,7 @@ import type {
 import { jsonOf } from "../../json/json.ts";
 import { closingQuote, skipBlanks, valueEnd, type Span } from "../../json/scan.ts";
 import type { UpstreamName } from "../../turn/names.ts";
+import type { Fields } from "../../turn/turn.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -27,9 +28,16 @@ export type FrameRun = {
  * A value that changes from frame to frame: the text of the delta, padding that hides the length of
  * the text, or a sequence number.
  */
-export type Hole = {
+type Hole = {
   readonly type: "text" | "padding" | "number";
   /** The key of the value, which must stand once in the frame. */
+  readonly key: string;
+};
+
+/** A parsed frame that later frames may repeat, and the object and the key that hold its text. */
+export type Repeated = {
+  readonly raw: Fields;
+  readonly holder: Record<string, unknown>;
   readonly key: string;
 };
 
@@ -53,6 +61,8 @@ const MOST_PAUSES = 63;
  */
 export class FrameRuns {
   #stencil: Stencil | undefined;
+  /** The frame of the stencil, with the text of the last run; a reader forgets it where frames begin to mean something else. */
+  repeated: Repeated | undefined;
   // If frames never fit, stencils are made less and less often.
   #pause = 0;
   #rest = 0;
@@ -61,10 +71,10 @@ export class FrameRuns {
   #last: Event | undefined;
   #run: FrameRun | undefined;
 
-  /** A frame or a run begins. */
-  begin(run?: FrameRun): void {
+  /** A frame begins. */
+  begin(): void {
     this.#events = 0;
-    this.#run = run;
+    this.#run = undefined;
   }
 
   /** Notes an event of the frame. The delta of a run receives the literals of the run. */
@@ -83,19 +93,19 @@ export class FrameRuns {
     return event !== undefined && isDelta(event) && !("logprobs" in event) ? event : undefined;
   }
 
-  /** Makes a stencil of a frame whose only effect is the text of its delta. True if it did. */
-  learn(data: string, name: string | undefined, holes: readonly Hole[]): boolean {
-    if (this.#rest-- > 0) return false;
+  /** Makes a stencil of a frame whose only effect is the text of its delta. */
+  learn(data: string, name: string | undefined, frame: Repeated): void {
+    if (this.#rest-- > 0) return;
     this.#rest = this.#pause;
     this.#pause = Math.min(this.#pause * 2 + 1, MOST_PAUSES);
-    this.#stencil = data.includes("\n") ? undefined : stencilOf(data, name, holes);
-    return this.#stencil !== undefined;
+    this.#stencil = data.includes("\n") ? undefined : stencilOf(data, name, frame);
+    this.repeated = frame;
   }
 
-  /** Reads the frames of a text that fit, from `at` on. `sequence`: the number of the first. */
+  /** Begins a run: the frames of a text that fit, from `at` on. `sequence`: the number of the first. */
   take(text: string, at: number, sequence = 0): FrameRun | undefined {
-    const stencil = this.#stencil;
-    if (stencil === undefined) return undefined;
+    const [stencil, repeated] = [this.#stencil, this.repeated];
+    if (stencil === undefined || repeated === undefined) return undefined;
     const literals: string[] = [];
     const end = matchFrames(stencil, literals, { text, at, sequence });
     if (literals.length === 0) return undefined;
@@ -109,7 +119,9 @@ export class FrameRuns {
     this.#pause = 0;
     this.#rest = 0;
     const pieces = hasOtherEscapes(joined) ? literals.map(rewritten) : literals;
-    return { literals: { of: read, pieces }, end };
+    repeated.holder[repeated.key] = read;
+    this.#events = 0;
+    return (this.#run = { literals: { of: read, pieces }, end });
   }
 }
 
@@ -178,8 +190,11 @@ export function asNextParagraph(piece: Pieces): Pieces {
 function stencilOf(
   data: string,
   name: string | undefined,
-  holes: readonly Hole[],
+  { raw, key }: Repeated,
 ): Stencil | undefined {
+  const holes: Hole[] = [{ type: "text", key }];
+  if (raw.sequence_number !== undefined) holes.push({ type: "number", key: "sequence_number" });
+  if (raw.obfuscation !== undefined) holes.push({ type: "padding", key: "obfuscation" });
   const spans: (Span & Pick<Hole, "type">)[] = [];
   for (const { type, key } of holes) {
     const span = onlyValue(data, key, type !== "number");
