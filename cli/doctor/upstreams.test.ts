@@ -65,6 +65,75 @@ async function against(
   return { ...found, requests: fake.requests };
 }
 
+/** A service of Gemini's API: it names the model in the path, and refuses a wrong key as a bad request. */
+const googleService =
+  (key = KEY): Model =>
+  ({ path, headers, method }) => {
+    const status = (code: number, status: string, message: string, reason?: string): Answer => ({
+      ...json({
+        error: {
+          code,
+          message,
+          status,
+          ...(reason !== undefined && {
+            details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason }],
+          }),
+        },
+      }),
+      status: code,
+    });
+    const shown = headers["x-goog-api-key"];
+    if (shown === undefined)
+      return status(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers.");
+    if (shown !== key)
+      return status(400, "INVALID_ARGUMENT", "API key not valid.", "API_KEY_INVALID");
+    if (method === "GET")
+      return json({
+        models: [{ name: "models/m-1", supportedGenerationMethods: ["generateContent"] }],
+      });
+    if (!path.includes(":generateContent")) return { ...json("<html>"), status: 404 };
+    if (!path.includes("/models/m-1:"))
+      return status(404, "NOT_FOUND", "models/g-2.5-x is not found for API version v1beta.");
+    return status(
+      400,
+      "INVALID_ARGUMENT",
+      "* GenerateContentRequest.contents: contents is not specified",
+    );
+  };
+
+describe("an upstream that names its models in the path", () => {
+  const gemini = { dialect: "gemini", models: { g: "it/m-1" } };
+
+  it("serves its route and accepts its key, also where its default model is unknown", async () => {
+    const { all } = await against(googleService(), gemini);
+    expect(outcomesOf(all)).toEqual({
+      "upstream.reached": "ok",
+      "upstream.key": "ok",
+      "model.known": "ok",
+    });
+  });
+
+  it("refuses a wrong key as a bad request, which is still a wrong key", async () => {
+    const { all } = await against(googleService("another"), gemini);
+    expect(outcomesOf(all)).toMatchObject({ "upstream.key": "wrong", "model.known": "unknown" });
+    expect(all[1]?.evidence).toContain("refuses the key (HTTP 400: API key not valid");
+  });
+
+  it("does not know a model that it neither lists nor serves", async () => {
+    const { all } = await against(googleService(), { ...gemini, models: { g: "it/m-2" } });
+    expect(outcomesOf(all)).toMatchObject({ "upstream.reached": "ok", "model.known": "wrong" });
+  });
+
+  it("is found behind a configuration of another dialect", async () => {
+    const { all } = await against((request, index) => {
+      const key = request.headers["x-goog-api-key"] ?? request.headers.authorization?.slice(7);
+      return googleService()({ ...request, headers: { "x-goog-api-key": key } }, index);
+    });
+    expect(all[0]?.outcome).toBe("wrong");
+    expect(all[0]?.remedy).toContain("Set `dialect: gemini`");
+  });
+});
+
 describe("the key of an upstream", () => {
   it("is taken where an empty request is refused otherwise without it", async () => {
     const { all, requests } = await against(service("/v1/chat/completions"));

@@ -74,8 +74,11 @@ function wordsOf(fault: Fault): readonly [string, string] {
   return [evidence, better?.[1] ?? remedy];
 }
 
-const isAuth = (status: number): boolean => status === 401 || status === 403;
-const isAbsent = (status: number): boolean => status === 404 || status === 405;
+const isAuth = ({ fault }: RouteReply): boolean =>
+  fault === "upstream.auth" || fault === "upstream.forbidden";
+/** Some dialects have the model in the path, so that an unknown model is a 404 too. */
+const isRouteAbsent = (reply: RouteReply): boolean =>
+  (reply.status === 404 || reply.status === 405) && !isAboutModel(reply);
 const isDown = (status: number): boolean => [502, 503, 504, 520, 529, 530].includes(status);
 
 const said = ({ status, message }: RouteReply): string =>
@@ -91,7 +94,7 @@ async function examineRoute(
     const remedy = "Correct its `base_url`: it must be the final address.";
     return ["wrong", `redirects to another address (HTTP ${status})`, remedy];
   }
-  if (isAbsent(status)) return await examineOtherRoutes(upstream, reply, dialects);
+  if (isRouteAbsent(reply)) return await examineOtherRoutes(upstream, reply, dialects);
   if (isDown(status)) {
     const remedy = "Wait, or check the server.";
     return ["wrong", `reports that it cannot serve requests (${said(reply)})`, remedy];
@@ -116,7 +119,7 @@ async function examineOtherRoutes(
     if (name === own) continue;
     const route = wire.path({ model: "none", stream: false });
     const other = await upstream.tryRoute({ isSignedIn: true, route }).catch(() => undefined);
-    if (other === undefined || other.status < 400 || isAbsent(other.status)) continue;
+    if (other === undefined || other.status < 400 || isRouteAbsent(other)) continue;
     return [
       "wrong",
       `has no route of the ${own} dialect (HTTP ${reply.status}), but one of the ${name} dialect (${route} gets HTTP ${other.status})`,
@@ -131,23 +134,23 @@ async function examineOtherRoutes(
 }
 
 async function examineKey(upstream: Trying, reply: RouteReply): Promise<Words> {
-  const { status, code } = reply;
+  const { status } = reply;
   const hasKey = upstream.hasKey === true;
   const remedy =
     upstream.profile.credentials === undefined
       ? "Replace its `api_key`."
       : "Check the account of its credentials and the roles it has, or replace its `api_key`.";
-  if (isAuth(status))
+  if (isAuth(reply))
     return hasKey
       ? ["wrong", `refuses the key (${said(reply)})`, remedy]
       : ["wrong", `needs a key, but none is configured (${said(reply)})`, "Set `api_key`."];
-  if (status === 402 || code === "insufficient_quota")
+  if (reply.fault === "upstream.quota")
     return [
       "wrong",
       `accepts the key, but its account has no credit (${said(reply)})`,
       "Add credit to the account.",
     ];
-  if (status < 400 || isAbsent(status) || isDown(status)) {
+  if (status < 400 || isRouteAbsent(reply) || isDown(status)) {
     const remedy = "See the other checks of this upstream.";
     return ["unknown", `its key could not be tested (HTTP ${status})`, remedy];
   }
@@ -156,7 +159,7 @@ async function examineKey(upstream: Trying, reply: RouteReply): Promise<Words> {
   const bare = await upstream.tryRoute({ isSignedIn: false }).catch(() => undefined);
   const without = bare === undefined ? "no answer" : `HTTP ${bare.status}`;
   const tried = `an empty request gets HTTP ${status} with the key and`;
-  return bare !== undefined && isAuth(bare.status)
+  return bare !== undefined && isAuth(bare)
     ? ["ok", `accepts its key: ${tried} ${bare.status} without`]
     : ["unknown", `may accept its key: ${tried} ${without} without`, PROBE];
 }
@@ -221,9 +224,8 @@ async function examineModel(
       : `Did you mean \`${near}\`? Correct it in \`models\`.`;
   // A request without messages cannot be answered, so it costs nothing.
   const reply = await upstream.tryRoute?.({ isSignedIn: true, model }).catch(() => undefined);
-  const text = `${reply?.code ?? ""} ${reply?.message ?? ""}`;
-  if (reply !== undefined && (reply.status === 404 || isAboutModel(text))) {
-    const evidence = `\`${upstream.name}\` does not know it (HTTP ${reply.status}: ${text.trim()})`;
+  if (reply !== undefined && (reply.status === 404 || isAboutModel(reply))) {
+    const evidence = `\`${upstream.name}\` does not know it (HTTP ${reply.status}: ${textOf(reply)})`;
     return ["wrong", evidence, remedy];
   }
   const listed =
@@ -237,9 +239,11 @@ async function examineModel(
 const isSame = (listed: string, model: string): boolean =>
   listed === model || listed === `${model}:latest` || listed === `models/${model}`;
 
-const isAboutModel = (text: string): boolean =>
-  /model_?not_?found|unknown[_ ]model|invalid[_ ]model\b|model\b[^.]*\b(?:not (?:found|exist)|does ?n[o']t exist|no longer|is not available)|no such model/i.test(
-    text,
+const textOf = ({ code = "", message = "" }: RouteReply): string => `${code} ${message}`.trim();
+
+const isAboutModel = (reply: RouteReply): boolean =>
+  /model_?not_?found|unknown[_ ]model|invalid[_ ]model\b|models?\b(?:[^.]|\.(?=\S))*\b(?:not (?:found|exist)|does ?n[o']t exist|no longer|is not available)|no such model/i.test(
+    textOf(reply),
   );
 
 /** Warns that the demo's words come from no model. */

@@ -3,7 +3,7 @@ import type { Source } from "../stream/flow.ts";
 import type { Decision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import type { Fault } from "../turn/fault.ts";
+import type { Fault, FaultCode } from "../turn/fault.ts";
 import type { UpstreamName } from "../turn/names.ts";
 import type { Profile } from "../turn/profile.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -47,6 +47,8 @@ export type RouteTrial = {
 /** A refusal, without secrets. */
 export type RouteReply = {
   readonly status: number;
+  /** Its cause, by the status and the error's own words. */
+  readonly fault: FaultCode;
   readonly message?: string | undefined;
   readonly code?: string | undefined;
   /** The `date` header; empty without one. */

@@ -1,6 +1,7 @@
 /** Requests whose whole response is read: lists of models, counts of tokens, trials of a route. */
 
 import type { UpstreamTokenCount } from "../../dialects/dialect.ts";
+import { faultOfError } from "../../dialects/errors/upstream-error.ts";
 import { fieldsOf, listOf, numberOf } from "../../dialects/shared/loose.ts";
 import { parseExactly } from "../../json/exact.ts";
 import { jsonOf } from "../../json/json.ts";
@@ -196,9 +197,11 @@ export async function tryRoute(
     body: transport.encode(JSON.stringify(model === undefined ? {} : { model })),
   };
   const reply = await receive(connection, request, TRIAL_MS).response;
-  const { message, code, type } = safeError(failing, reply.body);
+  const error = safeError(failing, reply.body);
+  const { message, code, type } = error;
   return {
     status: reply.status,
+    fault: faultOfError(reply.status, error),
     message,
     code: code ?? type,
     date: headerValue(reply.headers.date),
