@@ -1,4 +1,5 @@
 import { missing as codexIsMissing, sharedCodex } from "../codex-upstream/gateway.ts";
+import { geminiModel, geminiResults } from "../support/fake-gemini.ts";
 import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
 import {
   answerInChat,
@@ -8,45 +9,40 @@ import {
   toolLoop,
   type FakeAnswer,
 } from "../support/fake-model.ts";
-import {
-  fakeUpstream,
-  json,
-  type Answer,
-  type Model,
-  type ReceivedRequest,
-} from "../support/fake-upstream.ts";
+import { fakeUpstream, json, type Model, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
 /** The upstreams behind the Gemini door. */
-export type Backend = "chat" | "responses" | "messages" | "codex";
+export type Backend = "chat" | "responses" | "messages" | "gemini" | "codex";
 export const backends: readonly Backend[] = [
   "chat",
   "responses",
   "messages",
+  "gemini",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
 
 /** What a model says to a request, by the results that it has. */
 export type Say = (results: ReadonlyMap<string, string>, index: number) => FakeAnswer;
 
-const wires: Readonly<
-  Record<
-    Exclude<Backend, "codex">,
-    (request: ReceivedRequest) => [ReadonlyMap<string, string>, (say: FakeAnswer) => Answer]
-  >
-> = {
-  chat: ({ body }) => [chatResults(body), (say) => answerInChat(body, say)],
-  responses: ({ body }) => [responsesResults(body), (say) => answerInResponses(body, say)],
-  messages: ({ body }) => [messagesResults(body), (say) => answerInMessages(body, say)],
-};
-
-export const modelOf =
-  (back: Backend, say: Say): Model =>
-  (request, index) => {
-    if (request.method === "GET") return json({ object: "list", data: [{ id: "m" }] });
-    const [results, answer] = wires[back === "codex" ? "responses" : back](request);
-    return answer(say(results, index));
+/** A model that speaks the dialect of an upstream. */
+export function modelOf(back: Backend, say: Say): Model {
+  if (back === "gemini") return geminiModel(({ body }, index) => say(geminiResults(body), index));
+  return ({ method, body }, index) => {
+    if (method === "GET") return json({ object: "list", data: [{ id: "m" }] });
+    switch (back) {
+      case "chat":
+        return answerInChat(body, say(chatResults(body), index));
+      case "messages":
+        return answerInMessages(body, say(messagesResults(body), index));
+      case "responses":
+      case "codex":
+        return answerInResponses(body, say(responsesResults(body), index));
+      default:
+        return back satisfies never;
+    }
   };
+}
 
 export type GeminiGateway = AsyncDisposable & {
   readonly back: Backend;
@@ -103,6 +99,9 @@ export const structuredText = '{"city":"Zürich","days":3}';
 export const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** What a model was sent last. */
+/** What a model was sent last. A client may give a streamed answer back in the pieces that it got. */
 export const lastSent = ({ requests }: Pick<GeminiGateway, "requests">): string =>
-  requests.at(-1)?.text ?? "";
+  JSON.stringify(requests.at(-1)?.body ?? {}).replaceAll(
+    '"}],"role":"model"},{"parts":[{"text":"',
+    "",
+  );

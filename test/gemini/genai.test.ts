@@ -161,7 +161,8 @@ describe.each(backends)("@google/genai, with %s behind the gateway", (back) => {
     const { models } = clientOf(gateway);
     const names: (string | undefined)[] = [];
     for await (const { name } of await models.list({ config: { pageSize: 1 } })) names.push(name);
-    expect(names).toEqual(["models/m", "models/gemini-2.5-flash", "models/fake/m"]);
+    expect(names.slice(0, 2)).toEqual(["models/m", "models/gemini-2.5-flash"]);
+    expect(names[2]).toMatch(/^models\/fake\/./);
     for (const name of names) expect((await models.get({ model: name ?? "" })).name).toBe(name);
     await expect(models.get({ model: "x" })).rejects.toMatchObject({ status: 404 });
   });

@@ -110,14 +110,14 @@ function readOutput(response: unknown, called: unknown, { path, repair }: Place)
 }
 
 /** Fields that hold all of a result. */
-const whole = ["output", "result", "content", "error"];
+const whole = new Set(["output", "result", "content", "error"]);
 
 /** The text of a result that has nothing else. Some clients add the name of the function. */
 function bareText({ name, ...rest }: Fields, called: unknown): string | undefined {
   const isNamed = name !== undefined;
   const [key = "", ...others] = Object.keys(rest);
   const text = rest[key];
-  const isBare = others.length === 0 && whole.includes(key) && (isNamed || key !== "content");
+  const isBare = others.length === 0 && whole.has(key) && (isNamed || key !== "content");
   return isBare && (!isNamed || name === called) && typeof text === "string" ? text : undefined;
 }
 

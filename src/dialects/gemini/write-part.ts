@@ -3,10 +3,12 @@
 import { isFields } from "../../json/json.ts";
 import type { Fields, Part } from "../../turn/turn.ts";
 import { filledText } from "../shared/loose.ts";
-import { ownGeminiExtra } from "./wire.ts";
+import { ownGeminiExtra, partBeside } from "./wire.ts";
 
 /** A part, or the reason why there cannot be one. `own`: the client speaks this dialect, so its file ids are valid. */
 export function writePart(part: Part, own: boolean): Fields | string {
+  const beside = "extra" in part ? partBeside(part.extra) : undefined;
+  if (beside !== undefined) return beside;
   switch (part.type) {
     case "text":
       return { text: part.text, ...ownGeminiExtra(part.extra) };
