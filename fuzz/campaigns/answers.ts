@@ -4,9 +4,10 @@ import { builtinDialects } from "../../src/dialects/registry.ts";
 import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import { isCut, type TurnEvent } from "../../src/turn/event.ts";
-import { isFields } from "../../src/json/json.ts";
+import { isFields, jsonOf } from "../../src/json/json.ts";
 import { JsonScanner } from "../../src/json/scan.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
+import { answerInGemini } from "../../test/support/fake-gemini.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";
 import { readStream } from "../../test/support/frame-runs.ts";
@@ -24,6 +25,7 @@ const streams: Readonly<Record<string, Iterable<unknown>>> = {
   chat: answerInChat(asked, say).steps as Iterable<unknown>,
   responses: answerInResponses(asked, say).steps as Iterable<unknown>,
   messages: answerInMessages(asked, say).steps as Iterable<unknown>,
+  gemini: answerInGemini("/models/m:streamGenerateContent?alt=sse", say).steps as Iterable<unknown>,
 };
 
 /** What a dialect's reader makes of a stream as it comes off the wire, in these pieces. */
@@ -53,7 +55,27 @@ function ending(events: readonly Event[]): string {
  */
 function meantFor(door: string, answer: readonly Event[]): string {
   const meant = ending(answer);
+  if (door === "gemini" && meant !== "failed") return meantForGemini(meant, answer);
   return door === "messages" && meant !== "failed" && breaksOff(answer) ? "cut, " : meant;
+}
+
+/** To a client of Gemini, calls are whole or none; one without an object as arguments is malformed. */
+function meantForGemini(meant: string, answer: readonly Event[]): string {
+  const inputs = new Map<number, string>();
+  let isWhole = !meant.startsWith("cut") && !breaksOff(answer);
+  for (const event of answer) {
+    if (event.type === "call-start") inputs.set(event.call, "");
+    if (event.type === "call-delta")
+      inputs.set(event.call, (inputs.get(event.call) ?? "") + event.text);
+    if (event.type === "call-end" && !event.complete) isWhole = false;
+  }
+  if (!isWhole) return "cut, ";
+  return [...inputs.values()].every(isObject) ? meant : "failed";
+}
+
+function isObject(text: string): boolean {
+  const value = text.trim() === "" ? {} : jsonOf(text);
+  return isFields(value) || value === null;
 }
 
 function breaksOff(answer: readonly Event[]): boolean {

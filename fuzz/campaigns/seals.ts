@@ -6,8 +6,9 @@ import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { profiles } from "../../src/profiles/profiles.ts";
 import type { Connect } from "../../src/upstreams/http/transport.ts";
+import { answerInGemini } from "../../test/support/fake-gemini.ts";
 import { answerInMessages } from "../../test/support/fake-messages.ts";
-import { answerInChat, answerInResponses } from "../../test/support/fake-model.ts";
+import { answerInChat, answerInResponses, type FakeAnswer } from "../../test/support/fake-model.ts";
 import type { Body } from "../../test/support/fake-upstream.ts";
 import type { Campaign, Property } from "../campaign.ts";
 import { changes, mutated } from "../mutate.ts";
@@ -197,7 +198,12 @@ const requests: Readonly<Record<string, (seals: readonly string[]) => Body>> = {
   }),
 };
 
-const says = { chat: answerInChat, responses: answerInResponses, messages: answerInMessages };
+const says = {
+  chat: answerInChat,
+  responses: answerInResponses,
+  messages: answerInMessages,
+  gemini: (_: Body, say: FakeAnswer) => answerInGemini("/models/m:generateContent", say),
+};
 const answers = new Map(
   Object.entries(says).map(([dialect, answer]) => {
     const [text = ""] = answer({}, { text: "Hello." }).steps as Iterable<string>;
@@ -254,7 +260,7 @@ export function seals(): Campaign {
   const platform = nodePlatform();
   const to = planned.map(({ name, dialect }) => [
     name,
-    { dialect, profile: name, base_url: `http://127.0.0.1:9/${name}/v1`, retries: 0 },
+    { dialect, profile: name, base_url: `http://127.0.0.1:9/${name}/v1`, api_key: "k", retries: 0 },
   ]);
   const config = parseConfig({
     upstreams: Object.fromEntries(to),

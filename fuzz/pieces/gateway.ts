@@ -7,12 +7,16 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { profiles } from "../../src/profiles/profiles.ts";
 
 /** The longest time in which the event loop served nobody else: on the clock, and of the processor. */
 export type Held = { readonly wallMs: number; readonly cpuMs: number };
 type Outcome = Held & { readonly status: number; readonly answer: string };
 
 const root = join(import.meta.dirname, "../..");
+
+const GEMINI =
+  '{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}],"modelVersion":"m"}';
 
 /** Answers of upstreams, each the shortest that its dialect has. */
 const answers: readonly (readonly [string, string])[] = [
@@ -28,6 +32,8 @@ const answers: readonly (readonly [string, string])[] = [
     "/messages",
     '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}',
   ],
+  [":generateContent", GEMINI],
+  [":streamGenerateContent", GEMINI],
 ];
 
 async function openUpstream(): Promise<Server> {
@@ -51,12 +57,12 @@ export const profileNames = [
   "generic-chat",
   "openai",
   "gemini",
+  "gemini-chat",
   "openai-responses",
   "anthropic",
 ] as const;
 
-const dialectOf = (profile: string): string =>
-  profile === "openai-responses" ? "responses" : profile === "anthropic" ? "messages" : "chat";
+const dialectOf = (profile: string): string => profiles.get(profile)?.dialect ?? "chat";
 
 export type Rig = AsyncDisposable & {
   readonly ask: (

@@ -321,7 +321,7 @@ const texts: readonly Quirk[] = [
   {
     quirk: "an answer as a list of chunks",
     providers: "gemini-rust#29",
-    wire: stream(`${JSON.stringify([chunk([words("Hel")]), chunk([words("lo")]), end()])}`),
+    wire: stream(JSON.stringify([chunk([words("Hel")]), chunk([words("lo")]), end()])),
     sees: { text: "Hello" },
   },
   {

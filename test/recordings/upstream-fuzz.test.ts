@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
 import { ask, doors, readAnswer } from "../support/client.ts";
+import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import { sse, type Body, type Step } from "../support/fake-upstream.ts";
@@ -14,13 +15,16 @@ const here = sharedGateway(() => sse(...wire));
 const say = { text: "Let me see.", calls: wantedCalls };
 const asked = { stream: true, stream_options: { include_usage: true } };
 /** The data of each frame of a sound stream. */
-type WireName = Exclude<BuiltinDialectName, "gemini">;
-const sound: Record<WireName, readonly string[]> = {
+const sound: Record<BuiltinDialectName, readonly string[]> = {
   chat: dataOf(answerInChat(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
   responses: dataOf(answerInResponses(asked, say).steps as Iterable<string>),
   messages: dataOf(answerInMessages(asked, { reasoning: "Hm.", ...say }).steps as Iterable<string>),
+  gemini: dataOf(
+    answerInGemini("/m:streamGenerateContent?alt=sse", { reasoning: "Hm.", ...say })
+      .steps as Iterable<string>,
+  ),
 };
-const dialects = Object.keys(sound) as WireName[];
+const dialects = Object.keys(sound) as BuiltinDialectName[];
 
 function dataOf(steps: Iterable<string>): string[] {
   return [...steps].map((step) =>
@@ -51,6 +55,8 @@ const garbage = fc.constantFrom(
   '{"choices":[{"delta":{"content":"x"}}]}',
   '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}',
   '{"type":"content_block_stop","index":0}',
+  '{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}',
+  '{"candidates":[{"content":{"parts":[{"functionCall":{"willContinue":true}}]}}]}',
 );
 
 /** What an upstream may do to its stream. */
