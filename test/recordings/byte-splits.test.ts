@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
 import { ask, doors, type DoorName } from "../support/client.ts";
 import { type Step } from "../support/fake-upstream.ts";
+import { geminiRecordings } from "../support/gemini-recordings.ts";
 import { messagesRecordings } from "../support/messages-recordings.ts";
 import { recordings, type Recording } from "../support/recordings.ts";
 import { framesOf } from "../support/client-answer.ts";
@@ -50,7 +51,10 @@ const emoji: Stream = {
     }),
   ),
 };
-const streams = [emoji, ...recorded, ...fromClaude];
+const fromGemini = geminiRecordings
+  .filter(({ streamed, data }) => streamed && data.join("").length < 7_000)
+  .map(({ file, data }): Stream => ({ file, dialect: "gemini", events: data }));
+const streams = [emoji, ...recorded, ...fromClaude, ...fromGemini];
 
 let wire: Step[] = [];
 const headers = { "content-type": "text/event-stream" };
