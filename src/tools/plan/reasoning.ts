@@ -216,8 +216,11 @@ export class ReasoningSealer implements EventStage<ClientName> {
     const content = Array.from(contents, (text) => text ?? "");
     const isContent = content.length > 0;
     if (inDetails === true) {
-      // Details that are not encrypted need no seal.
-      if (encrypted === undefined) return emit(event);
+      // Details that are not encrypted need no seal, and such reasoning has no place among the others.
+      if (encrypted === undefined) {
+        this.#of(event.choice).blocks--;
+        return emit(event);
+      }
       const text = writeSeal({ from, encrypted, extra: foreign, isContent });
       const detail = detailOf({ words, encrypted: text, index: blocks - 1 });
       return emit({ ...rest, encrypted: text, details: [detail] });
