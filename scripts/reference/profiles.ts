@@ -219,6 +219,11 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "tools.schema.keys": "The form of property names, as `tools.names`.",
   "tools.schema.strict": "Whether `strict` may be requested.",
   "tools.schema.draft": "The only accepted draft of JSON Schema.",
+  "tools.schema.openApi":
+    "Gemini: whether schemas are sent in the form of OpenAPI (`parameters`) instead of JSON Schema.",
+  "tools.schema.empty": "Whether an object in the parameters may have no properties.",
+  "tools.mixed":
+    "Tools that the provider runs beside functions. `false`: not accepted, so functions win; `declared`: the request must announce both.",
   params:
     "By parameter: the upstream's name for it; null: not supported, and the loss is reported.",
   effort:
@@ -233,6 +238,7 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   pauses:
     "Whether the upstream pauses answers while it runs tools; they are continued up to five times.",
   formats: "`text`, `json` (any JSON), `schema` (a schema), `strict` (a schema, always strictly).",
+  toolFormats: "The same for requests with tools.",
   "strictSchema.keywords":
     "Keywords of a strict schema; others are left out and checked in the answer.",
   "strictSchema.formats": "Values of `format` of a strict schema.",
@@ -244,7 +250,12 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "thinking.forms": "Messages: accepted forms of `thinking`.",
   "thinking.efforts": "Messages: known efforts, lowest first.",
   "thinking.display": "Messages: whether thoughts can be shown.",
-  "thinking.leads": "Messages: whether a tool loop must begin with its thought.",
+  "thinking.leads":
+    "Whether a tool loop must begin with its thought (Messages), or with a signed call (Gemini).",
+  "thinking.budgets.least": "Gemini: the smallest budget of tokens; budgets replace efforts.",
+  "thinking.budgets.most": "Gemini: the largest budget of tokens.",
+  "thinking.budgets.off": "Gemini: whether a budget of 0 turns thinking off.",
+  maxStops: "The most stop sequences; the gateway ends answers at further ones.",
   maxTokens: "The longest answer in tokens.",
   maxUser: "The longest user name in characters.",
   countsTokens: "Whether the upstream counts the tokens of a request.",
@@ -267,6 +278,9 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "history.behindResults":
     "The model's words that are inserted if only the model may speak after results.",
   "history.beforeCalls": "The user's words that are inserted if a conversation begins with calls.",
+  "history.callIds": "Whether calls and results have ids; otherwise they are paired by order.",
+  "history.strayResults":
+    "`text`: results of unknown calls are sent as text; otherwise they are left out.",
   "history.ids":
     "The form of call ids, as `tools.names`; `exact: true`: all have the length `max`.",
 };

@@ -142,9 +142,9 @@ export const gemini = extendProfile(newest, {
 
 /**
  * Gemini on Vertex AI,
- * `https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/google`, with an
- * access token or Google's credentials of the host; with an API key,
- * `https://aiplatform.googleapis.com/v1beta1/publishers/google`. From the same sources. Not tried against it.
+ * `https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/google`, with
+ * Google's credentials of the host; with an API key, `https://aiplatform.googleapis.com/v1beta1/publishers/google`.
+ * From the same sources. Not tried against it.
  *
  * Functions and tools that it runs need no mark, and it has neither tiers nor a store in its requests.
  */

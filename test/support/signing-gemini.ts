@@ -51,7 +51,7 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
       return json({ error: { code: 400, message: refusal, status: "INVALID_ARGUMENT" } }, 400);
     }
     if (path.includes(":countTokens")) return json({ totalTokens: 1 });
-    const parts = say(contents, index).map((part) => ({ ...part }));
+    const parts: Body[] = structuredClone([...say(contents, index)]);
     const call = parts.find((part) => part["functionCall"] !== undefined);
     const text = parts.findLast((part) => part["text"] !== undefined && part["thought"] !== true);
     const owner = call ?? text;
