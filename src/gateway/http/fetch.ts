@@ -118,7 +118,8 @@ async function readText(
   const pieces = new ByteBuffer(held);
   try {
     for await (const piece of body) pieces.add(piece);
-    const encoding = headers.get("content-encoding") ?? "";
+    const encoding = headers.get("content-encoding");
+    if (encoding === null) return decode(pieces.takeAll());
     const { decompressors } = runtime;
     return decode(await decompress(pieces.takeAll(), { encoding, decompressors, held }));
   } finally {

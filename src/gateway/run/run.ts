@@ -65,6 +65,19 @@ const MAX_CALLS = 64;
 /** Characters of a listed name: names are the words of clients and models, of any length. */
 const MAX_NAME = 128;
 
+const none: readonly never[] = [];
+
+/**
+ * A list with one more entry. Most lists of a turn have one entry, and finished turns keep them:
+ * a list of one is made as such, because V8 gives a list that grows room for 17 entries.
+ */
+function listWith<T>(list: readonly T[], one: T, at = list.length): readonly T[] {
+  if (list.length === 0 && at === 0) return [one];
+  const own = list.length === 0 ? [] : (list as T[]);
+  own[at] = one;
+  return own;
+}
+
 /** The dialect, the route and the options of a turn. */
 type Deciding = {
   readonly dialect: DoorDialect;
@@ -128,14 +141,14 @@ export class Run implements AttemptWatch {
   /** The upstream's id of the answer to the current round. */
   upstreamAnswerId: string | undefined;
   readonly figures: Writable<CallFigures> = { ...noCalls };
-  readonly callsByChoice: number[] = [];
-  readonly stops: StopReason[] = [];
+  callsByChoice: readonly number[] = none;
+  stops: readonly StopReason[] = none;
   /** The seals on the reasoning of the answer. */
-  readonly seals: string[] = [];
+  seals: readonly string[] = none;
   fault: Fault | undefined;
-  readonly attempts: Writable<AttemptReport>[] = [];
-  readonly callDetails: Writable<CallDetail>[] = [];
-  readonly #repairs: Decision[] = [];
+  attempts: readonly Writable<AttemptReport>[] = none;
+  callDetails: readonly Writable<CallDetail>[] = none;
+  #repairs: readonly Decision[] = none;
   #unlistedRepairs = 0;
 
   /** Gathers the answer for the store, if it is stored. */
@@ -222,7 +235,7 @@ export class Run implements AttemptWatch {
   }
 
   readonly report = (decision: Decision): void => {
-    if (this.#repairs.length < MAX_DECISIONS) this.#repairs.push(decision);
+    if (this.#repairs.length < MAX_DECISIONS) this.#repairs = listWith(this.#repairs, decision);
     else this.#unlistedRepairs++;
   };
 
@@ -292,7 +305,7 @@ export class Run implements AttemptWatch {
     this.askedMs ??= ms;
     const name = upstream ?? this.attempts.at(-1)?.upstream ?? "";
     if (this.attempts.length < MAX_ATTEMPTS)
-      this.attempts.push({ upstream: name, atMs: ms, ms: 0 });
+      this.attempts = listWith(this.attempts, { upstream: name, atMs: ms, ms: 0 });
     this.reach("asked", ms);
   }
 
@@ -376,14 +389,15 @@ export class Run implements AttemptWatch {
         }
         if (!event.complete) return;
         this.figures.given++;
-        this.callsByChoice[event.choice] = (this.callsByChoice[event.choice] ?? 0) + 1;
+        const before = this.callsByChoice[event.choice] ?? 0;
+        this.callsByChoice = listWith(this.callsByChoice, before + 1, event.choice);
         return;
       }
       case "reasoning-end":
-        if (event.encrypted !== undefined) this.seals.push(event.encrypted);
+        if (event.encrypted !== undefined) this.seals = listWith(this.seals, event.encrypted);
         return;
       case "turn-end":
-        this.stops[event.choice] = event.stop;
+        this.stops = listWith(this.stops, event.stop, event.choice);
         return;
       case "turn-fail":
         this.fault = event.fault;
@@ -417,7 +431,7 @@ export class Run implements AttemptWatch {
       argumentChars: 0,
       outcome,
     };
-    this.callDetails.push(detail);
+    this.callDetails = listWith(this.callDetails, detail);
     return detail;
   }
 
