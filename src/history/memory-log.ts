@@ -32,7 +32,13 @@ import {
   type StoredTurn,
   type Weigh,
 } from "./log.ts";
-import { MemoryEntry, MemoryShelf, type EntryContent, type MemoryKind } from "./memory-shelf.ts";
+import {
+  MemoryEntry,
+  MemoryShelf,
+  type EntryContent,
+  type NewEntry,
+  type MemoryKind,
+} from "./memory-shelf.ts";
 import { UsageSums, type UsageRow } from "./usage-sums.ts";
 
 const DAY_MS = 86_400_000;
@@ -54,12 +60,6 @@ type Holding = {
   /** The number of entries. */
   size: number;
 };
-
-const kinds: readonly EntryKind[] = ["response", "list", "plan"];
-
-/** A new entry: its content, and what the log knows of it without that. */
-type NewEntry = Pick<MemoryEntry, "tenant" | "kind" | "id" | "owner"> &
-  Partial<Pick<MemoryEntry, "plan" | "shared" | "previous"> & EntryContent>;
 
 /** Writes complete within their call. Ages are measured by the monotonic clock. */
 export class MemoryLog implements Log {
@@ -312,12 +312,11 @@ export class MemoryLog implements Log {
   }
 
   #put(given: NewEntry): void {
-    const { tenant, kind, id, owner, plan, shared, previous } = given;
-    const { json = "", origin, input = none, items = none, notes = none } = given;
+    const { kind, input = none, items = none, notes = none } = given;
     const now = this.#clock.now();
     this.#dropExpired(now);
-    const made = new MemoryEntry({ tenant, kind, id, owner, plan, shared, previous }, this.#made++);
-    made.write({ json, origin, input, items, notes }, now);
+    const made = new MemoryEntry(given, this.#made++);
+    made.write(given, now);
     const shelf = this.#shelves[kind];
     if (!shelf.add(made)) return;
     const held = this.#name(made);
@@ -405,10 +404,12 @@ function addOwned({ byOwner }: Holding, entry: MemoryEntry): void {
 }
 
 function ownedBy({ byId, byOwner }: Holding, id: string): readonly MemoryEntry[] {
-  const named = kinds.map((kind) => byId[kind].get(id)).filter((entry) => entry?.owner === id);
-  return [...new Set([...named, ...(byOwner.get(id) ?? [])])].filter(
-    (entry) => entry !== undefined,
-  );
+  const owned = new Set(byOwner.get(id));
+  for (const named of Object.values(byId)) {
+    const entry = named.get(id);
+    if (entry?.owner === id) owned.add(entry);
+  }
+  return [...owned];
 }
 
 const headOf = (

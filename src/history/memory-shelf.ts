@@ -20,13 +20,11 @@ export type EntryContent = {
 /** Bytes of an entry or an item beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
 const none: readonly StoredItem[] = [];
-const nothing: EntryContent = {
-  json: "",
-  origin: undefined,
-  input: none,
-  items: none,
-  notes: none,
-};
+const nothing = { json: "", origin: undefined, input: none, items: none, notes: none };
+
+/** A new entry: its content, and what a log knows of it without that. */
+export type NewEntry = Pick<MemoryEntry, "tenant" | "kind" | "id" | "owner"> &
+  Partial<Pick<MemoryEntry, "plan" | "shared" | "previous"> & EntryContent>;
 
 export class MemoryEntry {
   readonly tenant: Tenant;
@@ -53,10 +51,7 @@ export class MemoryEntry {
   start = 0;
   end = 0;
 
-  constructor(
-    { tenant, kind, id, owner, plan, shared, previous }: Omit<MemoryEntry, "order" | MutableField>,
-    order: number,
-  ) {
+  constructor({ tenant, kind, id, owner, plan, shared, previous }: NewEntry, order: number) {
     this.tenant = tenant;
     this.kind = kind;
     this.id = id;
@@ -68,14 +63,14 @@ export class MemoryEntry {
   }
 
   /** Sets its content; the entry must not be on a shelf. */
-  write(content: EntryContent, now: number): void {
-    const { json, input, items, notes } = content;
+  write(given: Partial<EntryContent>, now: number): void {
+    const { json = "", origin, input = none, items = none, notes = none } = given;
     this.at = now;
     // A character has up to two bytes.
     this.bytes = ENTRY_BYTES + 2 * json.length + (this.plan?.bytes ?? 0);
     for (const list of [input, items, notes])
       for (const item of list) this.bytes += 2 * (item.id.length + item.json.length) + ENTRY_BYTES;
-    const text = textOf(content);
+    const text = textOf({ json, origin, input, items, notes });
     // It also joins the pieces of the text, which else would hold on to the request they came with.
     this.isPackable = text !== "" && text.isWellFormed();
     this.text = text;
@@ -86,17 +81,6 @@ export class MemoryEntry {
     return text === "" ? nothing : contentOf(text);
   }
 }
-
-type MutableField =
-  | "at"
-  | "bytes"
-  | "block"
-  | "text"
-  | "isPackable"
-  | "start"
-  | "end"
-  | "write"
-  | "read";
 
 /** The lengths of all parts in one line, and then the parts. A grouped item has a negative length of its id. */
 function textOf({ json, origin, input, items, notes }: EntryContent): string {
