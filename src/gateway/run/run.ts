@@ -23,6 +23,7 @@ import type { TurnSpan } from "../../observe/spans.ts";
 import type { AnswerFold } from "../../stream/fold.ts";
 import { sseComment } from "../../stream/sse.ts";
 import { summary } from "../../tools/plan/plan.ts";
+import { listWith } from "../../turn/append.ts";
 import { boundDecisions, MAX_DECISIONS, type Decision } from "../../turn/decision.ts";
 import {
   addUsage,
@@ -47,11 +48,10 @@ import type { Added, RecalledRequest, ReferringTurn } from "../history/recall.ts
 import type { ThreadEntry } from "../history/thread.ts";
 import type { Reply, TurnRecording } from "../http/exchange.ts";
 import type { TurnPermit } from "../http/tenant-limits.ts";
-import type { RequestContext } from "../state.ts";
+import type { GatewayState, RequestContext } from "../state.ts";
 import { toFault } from "../http/to-fault.ts";
 import { turnHeaders, type TurnOptions, turnSource } from "../http/turn-headers.ts";
 import type { HeldBytes } from "../http/budget.ts";
-import type { GatewayState } from "../state.ts";
 import type { AnswerRecord } from "./record.ts";
 import type { Round } from "./round.ts";
 import type { RunningTurnView } from "./running-turns.ts";
@@ -66,17 +66,6 @@ const MAX_CALLS = 64;
 const MAX_NAME = 128;
 
 const none: readonly never[] = [];
-
-/**
- * A list with one more entry. Most lists of a turn have one entry, and finished turns keep them:
- * a list of one is made as such, because V8 gives a list that grows room for 17 entries.
- */
-function listWith<T>(list: readonly T[], one: T, at = list.length): readonly T[] {
-  if (list.length === 0 && at === 0) return [one];
-  const own = list.length === 0 ? [] : (list as T[]);
-  own[at] = one;
-  return own;
-}
 
 /** The dialect, the route and the options of a turn. */
 type Deciding = {
