@@ -358,7 +358,7 @@ export class Run implements AttemptWatch {
   count(event: TurnEvent<ClientName>): void {
     switch (event.type) {
       case "call-delta": {
-        const call = this.callDetails[this.#callAt(event.choice, event.call)];
+        const call = this.#detailOf(event);
         if (call !== undefined) call.argumentChars += event.text.length;
         return;
       }
@@ -370,7 +370,7 @@ export class Run implements AttemptWatch {
         this.#listCall(event, "cut");
         return;
       case "call-end": {
-        const call = this.callDetails[this.#callAt(event.choice, event.call)];
+        const call = this.#detailOf(event);
         if (call !== undefined) {
           call.ms = this.now() - call.atMs;
           if (event.complete) call.outcome = "given";
@@ -428,13 +428,8 @@ export class Run implements AttemptWatch {
     this.state.report({ type: "call", requestId: this.requestId, ...call });
   }
 
-  /** The place of a call in the list, looked for from the end: most events are of the last call. */
-  #callAt(choice: number, call: number): number {
-    for (let at = this.callDetails.length - 1; at >= 0; at--) {
-      const detail = this.callDetails[at];
-      if (detail?.call === call && detail.choice === choice) return at;
-    }
-    return -1;
+  #detailOf({ choice, call }: Pick<CallDetail, "choice" | "call">) {
+    return this.callDetails.findLast((one) => one.call === call && one.choice === choice);
   }
 
   /** The turn as lists of turns under way show it; it holds no content. */
@@ -460,7 +455,6 @@ export class Run implements AttemptWatch {
 
   /** The account of the turn, from which log line, metrics, spans, store and console are made. */
   done(outcome: Outcome, status: number, fault: Fault | undefined): TurnDone {
-    const { clock } = this.state;
     const { turn, round, source, figures, disclosure } = this;
     const link = round?.link ?? this.chain[0];
     // A whole answer that failed, or whose client left, gave the client none of its calls.
@@ -468,7 +462,7 @@ export class Run implements AttemptWatch {
     const folded = disclosure === undefined || disclosure.strategy === "" ? undefined : disclosure;
     return {
       type: "turn",
-      at: clock.date(),
+      at: this.state.clock.date(),
       requestId: this.requestId,
       tenant: source.tenant,
       agent: source.agent,
