@@ -8,6 +8,8 @@ const source = join(import.meta.dirname, "../../src");
 const requests: Readonly<Record<string, string>> = {
   authorization: "`Bearer KEY`: a key of the gateway.",
   "x-api-key": "A key of the gateway.",
+  "x-goog-api-key":
+    "A key of the gateway, as clients of Gemini's API send it. They get lists of models and errors in their own form.",
   "api-key": "A key of the gateway.",
   "x-request-id": "The id of the request, up to 128 ASCII characters without blanks.",
   "x-patchbay-strict": "`true`: refuse the request if anything of it would be lost. `false`: not.",

@@ -111,7 +111,7 @@ export function httpApiPage(): string {
 
 After this page you know every route of a gateway. \`npm run docs\` makes this page from the route table.
 
-Base URLs work with and without \`/v1\`. Clients send their key as \`Authorization: Bearer\`, \`x-api-key\` \`api-key\` or \`x-goog-api-key\`, or as \`key\` in the query. Errors have the form of the client's dialect, with a stable code from the [table of faults](faults.md); [headers](headers.md) lists the headers of requests and answers.
+Base URLs work with and without \`/v1\`. Clients send their key as \`Authorization: Bearer\`, \`x-api-key\`, \`api-key\` or \`x-goog-api-key\`, or as \`key\` in the query. Errors have the form of the client's dialect, with a stable code from the [table of faults](faults.md); [headers](headers.md) lists the headers of requests and answers.
 
 Bodies may be compressed (\`content-encoding: gzip\`, \`deflate\`, \`br\` or \`zstd\`); other encodings get 415. \`HEAD\` works wherever \`GET\` does. An unknown path gets 404 with the nearest route; below the paths of Gemini's API, with what is served there.
 

@@ -22,7 +22,7 @@ export const backends: readonly Backend[] = [
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
 
-/** What a model says to a request, by the results that it has. */
+/** Makes the answer to a request by the results in it. */
 export type Say = (results: ReadonlyMap<string, string>, index: number) => FakeAnswer;
 
 /** A model that speaks the dialect of an upstream. */
@@ -47,7 +47,7 @@ export function modelOf(back: Backend, say: Say): Model {
 export type GeminiGateway = AsyncDisposable & {
   readonly back: Backend;
   readonly url: string;
-  /** What the model was asked. */
+  /** The requests that the model received. */
   readonly requests: readonly ReceivedRequest[];
 };
 
@@ -99,7 +99,7 @@ export const structuredText = '{"city":"Zürich","days":3}';
 export const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** What a model was sent last. A client may give a streamed answer back in the pieces that it got. */
+/** The last request that the model received. A client may give a streamed answer back in the pieces that it got. */
 export const lastSent = ({ requests }: Pick<GeminiGateway, "requests">): string =>
   JSON.stringify(requests.at(-1)?.body ?? {}).replaceAll(
     '"}],"role":"model"},{"parts":[{"text":"',

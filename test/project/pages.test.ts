@@ -125,6 +125,7 @@ const given: Readonly<Record<string, string>> = {
   createGateway: 'import { createGateway } from "patchbay";',
   OpenAI: 'import OpenAI from "openai";',
   Anthropic: 'import Anthropic from "@anthropic-ai/sdk";',
+  GoogleGenAI: 'import { GoogleGenAI } from "@google/genai";',
   messages: "declare const messages: any[];",
   tools: "declare const tools: any[];",
 };

@@ -17,7 +17,7 @@ export function readMedia(part: Fields, path: string): Part {
   const mimeType = optionalTextAt(file.mimeType, `${where}.mimeType`) ?? typeByName(uri);
   const name = optionalTextAt(file.displayName, `${where}.displayName`);
   const extra = besidePart(part, given(rest));
-  // Files that the provider keeps, and what only its models watch, have no meaning elsewhere.
+  // Files that the provider keeps, and videos of its own site, have no meaning elsewhere.
   if (!isPublic(uri)) return { type: "opaque", dialect: "gemini", raw: part };
   if (mimeType.startsWith("image/")) return { type: "image", url: uri, ...extra };
   return documents.test(mimeType)
@@ -76,7 +76,7 @@ const formats: Readonly<Record<string, string>> = {
 const inOneAlphabet = (data: string): string =>
   data.includes("-") || data.includes("_") ? data.replaceAll("-", "+").replaceAll("_", "/") : data;
 
-/** What a tool answered. */
+/** The content of a result. */
 export type ReadResponse = { readonly parts: Part[]; readonly isError: boolean };
 
 /** Reads the content of a result: its text, and media beside it. */
