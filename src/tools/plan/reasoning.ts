@@ -202,7 +202,7 @@ export class ReasoningSealer implements EventStage<ClientName> {
     emit({ type: "reasoning-start", choice });
     if (inDetails !== true) return emit({ type: "reasoning-end", choice, encrypted });
     const index = this.#of(choice).blocks++;
-    emit({ type: "reasoning-end", choice, encrypted, details: [detailOf({ encrypted, index })] });
+    emit({ type: "reasoning-end", choice, encrypted, details: [detailOf(index, encrypted)] });
   }
 
   #end(event: ReasoningEnd, emit: Emit<TurnEvent<ClientName>>): void {
@@ -222,7 +222,7 @@ export class ReasoningSealer implements EventStage<ClientName> {
         return emit(event);
       }
       const text = writeSeal({ from, encrypted, extra: foreign, isContent });
-      const detail = detailOf({ words, encrypted: text, index: blocks - 1 });
+      const detail = detailOf(blocks - 1, text, words);
       return emit({ ...rest, encrypted: text, details: [detail] });
     }
     const said = isWorded === true ? { isContent } : { content };
@@ -252,20 +252,11 @@ function isNextParagraph(state: Answered, { of, part }: ReasoningDelta): boolean
   return isNext;
 }
 
-/** An entry of `reasoning_details`; its index is the position of the reasoning in the answer. */
-const detailOf = (of: {
-  readonly words?: string;
-  readonly encrypted: string;
-  readonly index: number;
-}): Fields =>
-  of.words === undefined
-    ? { type: "reasoning.encrypted", data: of.encrypted, format: FORMAT, index: of.index }
-    : {
-        type: "reasoning.text",
-        text: of.words,
-        signature: of.encrypted,
-        format: FORMAT,
-        index: of.index,
-      };
-
-const FORMAT = "patchbay-1";
+/** An entry of `reasoning_details`; `index` is the position of the reasoning in the answer. */
+const detailOf = (index: number, seal: string, words?: string): Fields => ({
+  ...(words === undefined
+    ? { type: "reasoning.encrypted", data: seal }
+    : { type: "reasoning.text", text: words, signature: seal }),
+  format: "patchbay-1",
+  index,
+});

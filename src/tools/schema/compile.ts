@@ -80,7 +80,6 @@ export class SchemaWriter {
   top: JsonSchema | undefined;
   /** True if references get codecs. */
   readonly #followsRefs: boolean;
-  readonly #targets = new Map<string, JsonSchema | undefined>();
   readonly #byRef = new Map<string, Definition>();
   readonly #byName = new Map<string, Definition>();
   #parts = 0;
@@ -168,19 +167,18 @@ export class SchemaWriter {
 
   /** Moves keywords that the upstream does not take into the description. */
   limit(schema: Fields): Fields {
-    let isWhole = true;
-    for (const word in schema) if (this.#isRefused(word, schema[word])) isWhole = false;
-    if (isWhole) return schema;
-    this.changed = true;
+    const entries = Object.entries(schema);
     const kept: [string, unknown][] = [];
     const remarks: string[] = [];
-    for (const [word, value] of Object.entries(schema)) {
+    for (const [word, value] of entries) {
       if (!this.#isRefused(word, value)) kept.push([word, value]);
       else if (!silent.has(word) && !(word === "additionalProperties" && value === false)) {
         remarks.push(`${word}: ${JSON.stringify(value)}`);
         this.describedOnly.add(word);
       }
     }
+    if (kept.length === entries.length) return schema;
+    this.changed = true;
     const limited = Object.fromEntries(kept);
     if (remarks.length > 0) limited.description = describe(schema.description, remarks);
     return limited;
@@ -257,9 +255,7 @@ export class SchemaWriter {
   }
 
   #writeRef(schema: Fields, ref: string, within: Within): WrittenSchema {
-    // Most schemas refer to a few definitions many times.
-    if (!this.#targets.has(ref)) this.#targets.set(ref, resolve(this.root, ref));
-    const target = this.#targets.get(ref);
+    const target = resolve(this.root, ref);
     const { $ref: _, ...siblings } = schema as Record<string, unknown>;
     if (this.rule.refs !== false)
       return target === undefined ? { schema } : this.#writeDefinition(siblings, ref, target);

@@ -112,10 +112,13 @@ const shapeOfRoot = memoizeByIdentity((root: Fields): Shape => shapeIn([root], r
 
 /** `refs`: the types of references; undefined while they are being found. */
 function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Shape {
-  const properties = new Map<string, JsonSchema[]>();
-  const items: JsonSchema[] = [];
-  const seen = new Set<JsonSchema>();
-  for (const schema of schemas) gather(schema, { root, properties, items, seen });
+  const parts = new Set<Fields>();
+  for (const schema of schemas) addParts(schema, root, parts);
+  const members = [...parts].flatMap(({ properties }) =>
+    isFields(properties) ? Object.entries(properties) : [],
+  );
+  const properties = Map.groupBy(members, ([key]) => key);
+  const items = [...parts].map((part) => part.items).filter(isSchema);
   const whole = wholeTag(properties);
   const known = new Map<string, Shape>();
   return {
@@ -124,7 +127,10 @@ function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string,
     wraps: (tag) =>
       tag === whole || (properties.size > 0 && wrappers.has(tag) && !properties.has(tag)),
     property(key) {
-      const declared = properties.get(key);
+      const declared = properties
+        .get(key)
+        ?.map(([, schema]) => schema)
+        .filter(isSchema);
       if (declared === undefined) return unknown;
       const shape = known.get(key) ?? shapeIn(declared, root, refs);
       known.set(key, shape);
@@ -149,26 +155,11 @@ const combined = (schema: Fields, root: Fields): readonly JsonSchema[] => [
   ...schemasIn(schema.oneOf),
 ];
 
-type Gathered = {
-  readonly root: Fields;
-  readonly properties: Map<string, JsonSchema[]>;
-  readonly items: JsonSchema[];
-  readonly seen: Set<JsonSchema>;
-};
-
-/** Collects the properties and items that a schema declares, also in combined schemas. */
-function gather(schema: JsonSchema, into: Gathered): void {
-  if (typeof schema === "boolean" || into.seen.has(schema)) return;
-  into.seen.add(schema);
-  const { properties, items } = schema;
-  for (const [key, value] of Object.entries(isFields(properties) ? properties : {})) {
-    if (!isSchema(value)) continue;
-    const known = into.properties.get(key);
-    if (known === undefined) into.properties.set(key, [value]);
-    else known.push(value);
-  }
-  if (isSchema(items)) into.items.push(items);
-  for (const one of combined(schema, into.root)) gather(one, into);
+/** Adds a schema and all that it combines. */
+function addParts(schema: JsonSchema, root: Fields, parts: Set<Fields>): void {
+  if (typeof schema === "boolean" || parts.has(schema)) return;
+  parts.add(schema);
+  for (const one of combined(schema, root)) addParts(one, root, parts);
 }
 
 function typesOf(schema: JsonSchema, root: Fields, refs: Map<string, Types>): Types {

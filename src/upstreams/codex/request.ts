@@ -8,7 +8,7 @@ import { isBySystem } from "../../turn/item.ts";
 import { itemPath } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Fields, Item, Message, Part, Result, Tool, Turn } from "../../turn/turn.ts";
+import type { Fields, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
 import { ERROR_IN_TEXT, withErrorText } from "../../dialects/shared/content.ts";
 import { isWithin } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
@@ -306,12 +306,14 @@ function dynamicTools(
   decisions: Decision[],
 ): DynamicTool[] {
   if (toolChoice?.type === "none") return [];
-  const functions = tools.filter(isFunction).map(({ name, description, schema }) => {
-    if (isReadable(schema)) return { name, description, type: "function", parameters: schema };
-    const reason = `the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`;
-    decisions.push({ path: "tools", action: "changed", reason });
-    return { name, description, type: "function" };
-  });
+  const functions = tools
+    .filter((tool) => tool.type === "function")
+    .map(({ name, description, schema }) => {
+      if (isReadable(schema)) return { name, description, type: "function", parameters: schema };
+      const reason = `the schema of \`${name}\` is nested deeper than Codex can read, so it is left open`;
+      decisions.push({ path: "tools", action: "changed", reason });
+      return { name, description, type: "function" };
+    });
   return buildDynamicTools(functions);
 }
 
@@ -322,7 +324,3 @@ const isReadable = (schema: unknown): boolean =>
   typeof schema !== "object" || schema === null || isShallow(schema);
 
 const isShallow = memoizeByIdentity((schema: object): boolean => isWithin(schema, MAX_DEPTH));
-
-const isFunction = (
-  tool: Tool<UpstreamName>,
-): tool is Extract<Tool<UpstreamName>, { type: "function" }> => tool.type === "function";
