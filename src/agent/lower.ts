@@ -3,7 +3,7 @@
 import { nearest } from "../diagnostics/nearest.ts";
 import { toolSearch } from "../dialects/registry.ts";
 import { jsonOf, isFields } from "../json/json.ts";
-import { memberAt } from "../json/scan.ts";
+import { membersOf } from "../json/scan.ts";
 import { errorsIn } from "../schema/check.ts";
 import { memoizeByIdentity } from "../turn/memoize.ts";
 import { clientName } from "../turn/names.ts";
@@ -452,7 +452,7 @@ export function unwrapCall(text: string, { call }: LoaderNames): Unwrapped {
   if (given === undefined || given === null) return { ok: true, name, input: "{}" };
   if (typeof given === "string") return { ok: true, name, input: given };
   // Parsing and writing the arguments again would round long numbers.
-  const span = memberAt(text, 0, "arguments");
+  const span = [...membersOf(text)].findLast(({ key }) => key === "arguments");
   return { ok: true, name, input: span ? text.slice(span.from, span.end) : JSON.stringify(given) };
 }
 

@@ -189,11 +189,3 @@ function memberFrom(text: string, at: number, known: Span | undefined): Member |
 export function* membersOf(text: string, from = 0): Generator<Member> {
   for (let one = firstMember(text, from); one; one = nextMember(text, one.end)) yield one;
 }
-
-/** The value of a key; the last of repeated ones counts. */
-export function memberAt(text: string, from: number, key: string): Span | undefined {
-  let found: Span | undefined;
-  for (let one = firstMember(text, from); one; one = nextMember(text, one.end))
-    if (one.key === key) found = one;
-  return found;
-}
