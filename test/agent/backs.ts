@@ -7,8 +7,11 @@ import type { ConfigInput } from "../../src/gateway/config.ts";
 import { newId } from "../../src/host/platform/ids.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import { upstreamAdapter } from "../../src/agent/adapters/upstream.ts";
+import type { UpstreamName } from "../../src/turn/names.ts";
+import type { Turn } from "../../src/turn/turn.ts";
 import { profileFor } from "../../src/profiles/profiles.ts";
 import { scriptedUpstream } from "../../src/upstreams/scripted/scripted.ts";
+import type { Upstream } from "../../src/upstreams/upstream.ts";
 import { command, missing } from "../codex-upstream/gateway.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import {
@@ -122,10 +125,18 @@ function openScripted(strategy: Strategy, script: readonly Moves[]): Back {
     newId,
     clock: systemClock,
   });
+  const asked: Turn<UpstreamName>[] = [];
+  const watched: Upstream = {
+    ...upstream,
+    prepare(turn, to) {
+      asked.push(turn);
+      return upstream.prepare(turn, to);
+    },
+  };
   return {
-    adapter: upstreamAdapter(upstream, "m", { clock: systemClock, newId }),
+    adapter: upstreamAdapter(watched, "m", { clock: systemClock, newId }),
     asked: () =>
-      upstream.requests().map(({ turn }) => ({
+      asked.map((turn) => ({
         tools: turn.tools.map((tool) => String(tool.name)),
         text: JSON.stringify(turn.items),
         body: { tools: turn.tools, items: turn.items },

@@ -11,8 +11,9 @@ import { runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
+import type { Upstream } from "../upstream.ts";
 import { checkScript, split } from "./script.ts";
-import { scriptedUpstream, type ScriptedUpstream } from "./scripted.ts";
+import { scriptedUpstream } from "./scripted.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -59,7 +60,7 @@ function stage(script: unknown, dialects: readonly Dialect[] = []) {
   return { clock, upstream };
 }
 
-function listen(upstream: ScriptedUpstream, turn: Turn<UpstreamName>, model = "scripted") {
+function listen(upstream: Upstream, turn: Turn<UpstreamName>, model = "scripted") {
   const events: Event[] = [];
   let ends = 0;
   const source = upstream.prepare(turn, { model, profile: upstream.profile, straight: false });
@@ -374,18 +375,6 @@ describe("steps", () => {
     expect(paused.events.filter((event) => event.type === "text-delta")).toHaveLength(3);
     expect(paused.ends()).toBe(1);
     expect(stopped.events).toHaveLength(2);
-  });
-});
-
-describe("what a scripted upstream got", () => {
-  it("is kept, the last hundred of it", () => {
-    const { upstream } = stage([["a"]]);
-    for (let at = 0; at < 150; at++) listen(upstream, turnOf([user(String(at))]));
-    expect(upstream.requests()).toHaveLength(100);
-    expect(upstream.requests()[0]).toMatchObject({
-      requestId: "req",
-      turn: { items: [user("50")] },
-    });
   });
 });
 

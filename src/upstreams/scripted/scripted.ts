@@ -38,43 +38,25 @@ export type ScriptedOptions = {
   readonly clock: Clock;
 };
 
-/** A request as the upstream received it. */
-type ScriptedRequest = {
-  readonly turn: Turn<UpstreamName>;
-  readonly model: string;
-  readonly requestId: string;
-};
-
-export type ScriptedUpstream = Upstream & {
-  /** The last hundred, oldest first. */
-  requests(): readonly ScriptedRequest[];
-};
-
-const MAX_REQUESTS = 100;
-
 /** An upstream that answers from a script, for trials and tests. */
-export function scriptedUpstream(options: ScriptedOptions): ScriptedUpstream {
+export function scriptedUpstream(options: ScriptedOptions): Upstream {
   const { name, clock, profile = scripted } = options;
   const script = readScript(options.script, name);
-  const requests: ScriptedRequest[] = [];
   let asked = 0;
   return {
     name,
     profile,
     prepare: (turn, { model, profile: modelProfile }) => ({
       decisions: writeParams(turn, standIns.scripted, modelProfile).decisions,
-      open({ requestId }) {
+      open() {
         const position = script.sequence === "requests" ? asked : modelTurns(turn.items);
         asked++;
-        requests.push({ turn, model, requestId });
-        if (requests.length > MAX_REQUESTS) requests.shift();
         const given: Asked = { turn, model, position };
         return play(new ScriptedAnswer(options, given).actions(chooseTurn(given)), clock);
       },
     }),
     models: async () => script.models,
     close: async () => {},
-    requests: () => requests,
   };
 
   /** The first turn whose conditions hold; else the turn at this position of the sequence. */
