@@ -71,7 +71,7 @@ function scan(text: string): Flaw | undefined {
 function scalarEnd(text: string, at: number): Token {
   const char = text.charAt(at);
   if (char === '"') return stringEnd(text, at);
-  if (char === "-" || isDigit(char)) return numberEnd(text, at);
+  if (/^[-\d]$/.test(char)) return numberEnd(text, at);
   const word = ["true", "false", "null"].find((one) => one.charAt(0) === char && char !== "");
   if (word === undefined) return { at, expected: "a value" };
   for (let from = 0; from < word.length; from++)
@@ -97,28 +97,16 @@ function stringEnd(text: string, at: number): Token {
   return { at: text.length, expected: "the end of a string" };
 }
 
+/** A number up to its last digit; its fraction and exponent are groups. */
+const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
+
 function numberEnd(text: string, at: number): Token {
-  if (text.charAt(at) === "-") at++;
-  if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
-  // No digit may follow a leading zero.
-  at = text.charAt(at) === "0" ? at + 1 : digitsEnd(text, at);
-  if (text.charAt(at) === ".") {
-    at++;
-    if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
-    at = digitsEnd(text, at);
-  }
-  if (/^[eE]$/.test(text.charAt(at))) {
-    at++;
-    if (/^[+-]$/.test(text.charAt(at))) at++;
-    if (!isDigit(text.charAt(at))) return { at, expected: "a digit" };
-    at = digitsEnd(text, at);
-  }
-  return at;
-}
-
-const isDigit = (char: string): boolean => char >= "0" && char <= "9";
-
-function digitsEnd(text: string, at: number): number {
-  while (isDigit(text.charAt(at))) at++;
-  return at;
+  NUMBER.lastIndex = at;
+  const [number = "", fraction, exponent] = NUMBER.exec(text) ?? [];
+  const end = at + number.length;
+  if (exponent !== undefined) return end;
+  // A minus, a point or an exponent that no digit follows.
+  const open = number === "" ? /^-/ : fraction === undefined ? /^(?:\.|[eE][+-]?)/ : /^[eE][+-]?/;
+  const [found] = open.exec(text.slice(end, end + 2)) ?? [];
+  return found === undefined ? end : { at: end + found.length, expected: "a digit" };
 }
