@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, type DoorName, doors } from "../support/client.ts";
+import { askWithin, type DoorName, doors } from "../support/client.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import * as chat from "../support/ordinary-chat.ts";
 import * as responses from "../support/ordinary-responses.ts";
@@ -28,7 +28,7 @@ const framed = (event: Body): string =>
 
 async function heard(door: DoorName, asked: Body | undefined, stream: boolean): Promise<string> {
   const counting = stream && door === "chat" ? { stream_options: { include_usage: true } } : {};
-  const response = await ask(here.served, door, {
+  const response = await askWithin(here.served, door, {
     model: `${door}/m`,
     stream,
     ...counting,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { chunk, delta, role, stop, text } from "../support/chat-frames.ts";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { done, frame, json, sse, type Answer } from "../support/fake-upstream.ts";
 import { sharedGateway } from "../support/shared-gateway.ts";
 
@@ -105,7 +105,7 @@ describe.each(doors)("at the %s door", (door) => {
       answer = sent;
       const heard = await readAnswer(
         door,
-        await ask(here.served, door, { model: "chat/m", stream }),
+        await askWithin(here.served, door, { model: "chat/m", stream }),
       );
       expect(heard).toMatchObject({ status: 200, text: words, calls, error: undefined });
     });
@@ -116,7 +116,7 @@ describe.each(doors)("at the %s door", (door) => {
         answer = json({ id: "resp_1", output_text: "Hi", ...more });
         const heard = await readAnswer(
           door,
-          await ask(here.served, door, { model: "responses/m", stream }),
+          await askWithin(here.served, door, { model: "responses/m", stream }),
         );
         expect(heard).toMatchObject({ status: 200, text: "Hi", error: undefined });
       },
@@ -127,7 +127,7 @@ describe.each(doors)("at the %s door", (door) => {
       answer = sse(...[role, text("Hi"), stop, { error }].map(frame), done);
       const said = await readAnswer(
         door,
-        await ask(here.served, door, { model: "chat/m", stream }),
+        await askWithin(here.served, door, { model: "chat/m", stream }),
       );
       expect(said.error).toMatchObject({ message: expect.stringContaining("The engine died.") });
       expect(said.stop).not.toBe("stop");

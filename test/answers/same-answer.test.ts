@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bodyForms, chatBody, chatChunks, chatForms } from "../support/chat-forms.ts";
-import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { askWithin, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { json, sse, type Answer } from "../support/fake-upstream.ts";
 import { responsesBody, responsesForms, responsesFrames } from "../support/responses-forms.ts";
 import {
@@ -22,7 +22,7 @@ const valueOf = (input: string): unknown => JSON.parse(input === "" ? "{}" : inp
 async function heard(door: DoorName, dialect: DoorName): Promise<unknown[]> {
   const both: unknown[] = [];
   for (const stream of [true, false]) {
-    const response = await ask(here.served, door, { model: `${dialect}/m`, stream });
+    const response = await askWithin(here.served, door, { model: `${dialect}/m`, stream });
     const { text, reasoning, calls, error } = await readAnswer(door, response);
     const called = calls.map(({ name, input, complete }) => [name, valueOf(input), complete]);
     both.push({ text, reasoning, calls: called, error });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask } from "../support/client.ts";
+import { askWithin } from "../support/client.ts";
 import { done, fakeUpstream, frame, json, sse, type Body } from "../support/fake-upstream.ts";
 import { ontoEach, serve, type Served } from "../support/serve.ts";
 import { framesOf } from "../support/client-answer.ts";
@@ -33,7 +33,7 @@ const saying = (first: Body, entry: Body, last: Body) =>
 
 /** All that a chat answer says beside the choices, and of its choice beside the message. */
 const besides = async (served: Served, stream: boolean): Promise<Body> => {
-  const text = await (await ask(served, "chat", { model: "chat/m", stream })).text();
+  const text = await (await askWithin(served, "chat", { model: "chat/m", stream })).text();
   const said = stream ? framesOf(text).map(({ data }) => data) : [text];
   const bodies = said.filter((data) => data !== "[DONE]").map((data) => JSON.parse(data) as Body);
   const entries = bodies.flatMap((body) => body["choices"] as Body[]);
@@ -41,7 +41,7 @@ const besides = async (served: Served, stream: boolean): Promise<Body> => {
 };
 
 const lost = async (served: Served, stream: boolean): Promise<string[]> => {
-  const text = await (await ask(served, "responses", { model: "chat/m", stream })).text();
+  const text = await (await askWithin(served, "responses", { model: "chat/m", stream })).text();
   const id = /"id":"(resp_\w+)"/.exec(text)?.[1] ?? "";
   const plan = (await (await fetch(`${served.url}/v1/plans/${id}`)).json()) as Body;
   return (plan["decisions"] as Body[]).map((one) => `${one["action"]}: ${one["reason"]}`);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { askWithin, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { cut, fakeUpstream, frame, sse, type Body, type Step } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -64,7 +64,7 @@ async function broken(
 ) {
   await using upstream = await fakeUpstream(() => sse(...half, ...ending));
   await using served = await serve({ ...onto("chat", upstream.url), tools: rule });
-  const response = await ask(served, door, { stream, tools: tools[door] });
+  const response = await askWithin(served, door, { stream, tools: tools[door] });
   const text = await response.clone().text();
   return { text, answer: await readAnswer(door, response), turns: served.turns() };
 }

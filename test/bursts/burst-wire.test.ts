@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, hang, sse, type Step } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
@@ -66,7 +66,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
           steps = cutAt(frames, places);
           const answer = await readAnswer(
             door,
-            await ask(served, door, { stream, tools: [toolFor[door]] }),
+            await askWithin(served, door, { stream, tools: [toolFor[door]] }),
           );
           expect(answer.calls.map(({ input }) => input)).toEqual(inputs);
           expect(answer.text).toBe(blocks);
@@ -87,7 +87,7 @@ describe.each(doors)("text of every script, through the %s door", (door) => {
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 60 }), async (places) => {
         steps = cutAt(frames, places);
         const asked = { stream: true, tools: [toolFor[door]] };
-        const answer = await readAnswer(door, await ask(served, door, asked));
+        const answer = await readAnswer(door, await askWithin(served, door, asked));
         expect(answer.calls.map(({ input }) => JSON.parse(input) as unknown)).toEqual(
           hard.map((text) => ({ text })),
         );
@@ -119,7 +119,7 @@ describe.each(doors)("a client of the %s door that leaves in the middle of a bur
     await using served = await serve(shown(tools, upstream.url));
     const abort = new AbortController();
     const asked = { stream: true, tools: [toolFor[door]] };
-    const response = await ask(served, door, asked, { signal: abort.signal });
+    const response = await askWithin(served, door, asked, { signal: abort.signal });
     await response.body?.getReader().read();
     abort.abort();
     await upstream.requests[0]?.closed;

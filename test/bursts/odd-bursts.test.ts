@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { ask, doors, readAnswer, type DoorName } from "../support/client.ts";
+import { askWithin, doors, readAnswer, type DoorName } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, fakeUpstream, sse, type Body, type Step } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -33,7 +33,7 @@ async function read(
   );
   await using served = await serve({ ...onto("chat", upstream.url), tools: rules });
   const asked = { tools: [look[door]], ...more };
-  const answer = await readAnswer(door, await ask(served, door, asked));
+  const answer = await readAnswer(door, await askWithin(served, door, asked));
   const calls = served.turns()[0]?.calls;
   return {
     ...answer,
@@ -179,7 +179,7 @@ describe("choices that do not do the same", () => {
       );
       const tools = { stop_after: true, stop_after_grace_ms: 20 };
       await using served = await serve({ ...onto("chat", upstream.url), tools });
-      const answer = await ask(served, "chat", { n: 2, stream, tools: [look.chat] });
+      const answer = await askWithin(served, "chat", { n: 2, stream, tools: [look.chat] });
       const text = await answer.text();
       expect(text.match(/"finish_reason":"\w+"/g)?.toSorted()).toEqual([
         '"finish_reason":"length"',
@@ -242,7 +242,7 @@ describe("what nobody asked for", () => {
       );
       const tools = { block_max: 2, block_dedup: true };
       await using served = await serve({ ...onto("chat", upstream.url), tools });
-      const answer = await readAnswer(door, await ask(served, door, { stream }));
+      const answer = await readAnswer(door, await askWithin(served, door, { stream }));
       expect(answer.calls.map(({ input }) => input)).toEqual(['{"a":"1"}', '{"a":"2"}']);
       expect(served.turns()[0]?.calls).toMatchObject({ given: 2, withheld: 1, repeated: 1 });
     },
@@ -256,7 +256,7 @@ describe("what nobody asked for", () => {
       );
       await using served = await serve(onto("chat", upstream.url));
       const asked = { stream, tools: [look.responses] };
-      const answer = await readAnswer("responses", await ask(served, "responses", asked));
+      const answer = await readAnswer("responses", await askWithin(served, "responses", asked));
       expect(answer).toMatchObject({ calls: [{ input: '{"a":"1"}' }], stop: "completed" });
       expect(served.turns()[0]).toMatchObject({ outcome: "completed", calls: { given: 1 } });
     },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
 import {
-  ask,
+  askWithin,
   doors,
   readBody,
   readStream,
@@ -149,7 +149,7 @@ function askFor(
   { door, stream, output }: Asking,
 ): Promise<Response> {
   const more = { model: `${back}/fake-1`, stream, tools: tools[door] };
-  return ask(gateway.served, door, more, { headers: { "x-proxy-output-mode": output } });
+  return askWithin(gateway.served, door, more, { headers: { "x-proxy-output-mode": output } });
 }
 
 /** Without ids, moments and counts of tokens, which are each upstream's own. */

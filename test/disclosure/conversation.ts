@@ -89,7 +89,7 @@ export async function converse(
   const max = strategy === "eager" ? 10_000 : 128;
   const more = { ...back.more, capabilities: { tools: { max } } };
   await using served = await serve(onto(back.dialect, upstream.url, more));
-  const talk = doors.chat(served.url);
+  const talk = doors.chat(served);
   const asking = { tools: someTools(count), stream: false, mode: strategy };
   const calls: string[] = [];
   for (let turn = 0; turn < TURNS; turn++) {

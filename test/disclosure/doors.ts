@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { Body } from "../support/fake-upstream.ts";
+import type { Served } from "../support/serve.ts";
 import { inChat, inResponses, type Declared } from "./tools.ts";
 
 /** What a client was given, in no dialect. */
@@ -29,11 +30,14 @@ export type Talk = { ask(said: string | readonly string[], asking: Asking): Prom
 
 const keyless = { apiKey: "unused", maxRetries: 0 };
 
-/** Clients of each door, by the address of a gateway. */
-export const doors: Readonly<Record<"chat" | "responses" | "messages", (url: string) => Talk>> = {
-  chat: (url) => chatTalk(new OpenAI({ baseURL: `${url}/v1`, ...keyless })),
-  responses: (url) => responsesTalk(new OpenAI({ baseURL: `${url}/v1`, ...keyless })),
-  messages: (url) => messagesTalk(new Anthropic({ baseURL: url, ...keyless })),
+type Door = (served: Pick<Served, "url" | "fetch">) => Talk;
+
+/** Clients of each door, which ask a gateway without a connection. */
+export const doors: Readonly<Record<"chat" | "responses" | "messages", Door>> = {
+  chat: ({ url, fetch }) => chatTalk(new OpenAI({ baseURL: `${url}/v1`, fetch, ...keyless })),
+  responses: ({ url, fetch }) =>
+    responsesTalk(new OpenAI({ baseURL: `${url}/v1`, fetch, ...keyless })),
+  messages: ({ url, fetch }) => messagesTalk(new Anthropic({ baseURL: url, fetch, ...keyless })),
 };
 
 function messagesTalk(client: Anthropic): Talk {

@@ -32,7 +32,7 @@ it("/metrics tells readings that opened sections and the tools that they added a
       ]),
     );
   };
-  const ask = (mode: string) => doors.chat(served.url).ask("Go.", { tools, stream: false, mode });
+  const ask = (mode: string) => doors.chat(served).ask("Go.", { tools, stream: false, mode });
 
   expect((await ask("append")).text).toBe("Ok.");
   expect(await numbers()).toEqual({
@@ -48,7 +48,7 @@ it("patchbay_tools_total counts the tools of a turn once, however many rounds it
   await using served = await serve(onto("chat", upstream.url));
   for (const mode of ["wrap", "append"]) {
     const before = await toolsCounted(served.url);
-    await doors.chat(served.url).ask("Go.", { tools, stream: false, mode });
+    await doors.chat(served).ask("Go.", { tools, stream: false, mode });
     expect((await toolsCounted(served.url)) - before).toBe(60);
   }
 });

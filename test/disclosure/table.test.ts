@@ -29,7 +29,7 @@ async function play(
     back.answer(body, says[at] ?? { text: "There is no more to say." }, at),
   );
   await using served = await serve({ ...onto(back.dialect, upstream.url, back.more), ...config });
-  const talk = doors[door](served.url);
+  const talk = doors[door](served);
   const requests = upstream.requests;
   await act({
     ask: (said, more = {}) => talk.ask(said, { tools, stream, mode: back.strategy, ...more }),

@@ -33,7 +33,7 @@ describe.skipIf(missing)("tools folded for the real codex app-server", () => {
       ({ body }, at) => answerInResponses(body, rounds[at] ?? { text: "Done." }),
       { capabilities: { tools: { max: MAX } } },
     );
-    const talk = doors.responses(gateway.served.url);
+    const talk = doors.responses(gateway.served);
     const first = await talk.ask("Open a ticket.", { tools, stream, mode: "wrap" });
     expect(first.calls).toMatchObject([{ name: "ticket_create", arguments: '{"id":"T-1"}' }]);
     const second = await talk.ask(["T-1 is open."], { tools, stream, mode: "wrap" });
@@ -52,7 +52,7 @@ describe("tools folded for a Messages upstream", () => {
     );
     const more = { capabilities: { tools: { max: MAX } } };
     await using served = await serve(onto("messages", upstream.url, more));
-    const talk = doors.chat(served.url);
+    const talk = doors.chat(served);
     const first = await talk.ask("Open a ticket.", { tools, stream, mode: "wrap" });
     expect(first.calls).toMatchObject([{ name: "ticket_create", arguments: '{"id":"T-1"}' }]);
     const second = await talk.ask(["T-1 is open."], { tools, stream, mode: "wrap" });

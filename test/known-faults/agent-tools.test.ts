@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, readAnswer } from "../support/client.ts";
+import { askWithin, readAnswer } from "../support/client.ts";
 import { chunk, answerInChat, answerInResponses, type FakeAnswer } from "../support/fake-model.ts";
 import {
   cut,
@@ -136,7 +136,7 @@ describe("an image in the result of a call", () => {
 it("a search that neither side can run is left out and reported, never asked of the client", async () => {
   await using here = await fakeBackedGateway(saying({ text: "ok" }));
   const tools = [{ type: "web_search" }, member("look")];
-  const response = await ask(here, "responses", { tools });
+  const response = await askWithin(here, "responses", { tools });
   expect(response.headers.get("x-patchbay-plan")).toBe("native=1 degraded=0 deferred=0 ignored=1");
   expect(namesReceived(here)).toEqual(["look"]);
   expect(await decisionsOn(here, { tools })).toMatchObject([
@@ -186,7 +186,7 @@ describe("a call in a turn that failed or was cut off", () => {
   for (const [how, steps, status] of ends)
     it.each(inputs)(`is not one to run, after ${how} behind %s`, async (_, name, input) => {
       await using here = await fakeBackedGateway(() => sse(...begun(name, input), ...steps));
-      const text = await (await ask(here, "responses", { tools, stream: true })).text();
+      const text = await (await askWithin(here, "responses", { tools, stream: true })).text();
       const events = readResponsesEvents(text);
       expect(events.at(-1)?.["response"]).toMatchObject({ status });
       // Clients run what is closed, whatever its status says; only what does not parse is safe.
@@ -195,7 +195,7 @@ describe("a call in a turn that failed or was cut off", () => {
         expect(item).toMatchObject({ type: "function_call", status: "incomplete" });
         expect(() => void JSON.parse(item.arguments as string)).toThrow(SyntaxError);
       }
-      const whole = await readAnswer("responses", await ask(here, "responses", { tools }));
+      const whole = await readAnswer("responses", await askWithin(here, "responses", { tools }));
       expect(whole.status).toBe(status === "failed" ? 502 : 200);
       expect(whole.calls.filter(({ complete }) => complete)).toEqual([]);
     });
@@ -211,7 +211,7 @@ describe("a call in a turn that failed or was cut off", () => {
       },
       { dialect: "responses" },
     );
-    const response = await ask(here, "responses", { tools: [member("exec")], stream: true });
+    const response = await askWithin(here, "responses", { tools: [member("exec")], stream: true });
     const events = readResponsesEvents(await response.text());
     const said = events.filter(({ type }) => (type as string).endsWith("arguments.delta"));
     expect(said.map(({ delta }) => delta as string).join("")).toBe(input);
@@ -241,7 +241,9 @@ describe("on a chat upstream", () => {
     expect(output).toMatchObject([{ type: "reasoning" }, { type: "function_call" }]);
     const result = { type: "function_call_output", call_id: "call_1", output: "done" };
     const input = [{ role: "user", content: "Look." }, ...(output as Body[]), result];
-    expect((await ask(here, "responses", { tools: [member("look")], input })).status).toBe(200);
+    expect((await askWithin(here, "responses", { tools: [member("look")], input })).status).toBe(
+      200,
+    );
     expect(lastRequest(here)["messages"]).toMatchObject([
       { role: "user" },
       { role: "assistant", reasoning_content: "Hm.", tool_calls: [{ id: "call_1" }] },

@@ -1,5 +1,5 @@
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
-import { ask, bodyFor } from "../support/client.ts";
+import { askWithin, bodyFor } from "../support/client.ts";
 import {
   fakeUpstream,
   type Body,
@@ -7,11 +7,12 @@ import {
   type Model,
 } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
-import { onto, serve } from "../support/serve.ts";
+import { onto, serve, type Served } from "../support/serve.ts";
 
 /** A gateway in front of one fake upstream. */
 export type FakeBackedGateway = AsyncDisposable & {
   readonly url: string;
+  readonly fetch: Served["fetch"];
   /** What the upstream was asked, so far. */
   readonly requests: readonly ReceivedRequest[];
 };
@@ -26,6 +27,7 @@ export async function fakeBackedGateway(
   const served = await serve(onto(dialect, upstream.url, more));
   return {
     url: served.url,
+    fetch: served.fetch,
     requests: upstream.requests,
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
@@ -46,13 +48,13 @@ export async function responseIn(response: Response): Promise<Body> {
 export const askBothWays = (here: FakeBackedGateway, more: Body): Promise<Body[]> =>
   Promise.all(
     [true, false].map(async (stream) =>
-      responseIn(await ask(here, "responses", { ...more, stream })),
+      responseIn(await askWithin(here, "responses", { ...more, stream })),
     ),
   );
 
 /** What would be done to a request, in words. */
 export async function decisionsOn(here: FakeBackedGateway, more: Body): Promise<Body[]> {
-  const response = await fetch(`${here.url}/v1/plan`, {
+  const response = await here.fetch(`${here.url}/v1/plan`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(bodyFor("responses", more)),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask } from "../support/client.ts";
+import { askWithin } from "../support/client.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type Model } from "../support/fake-upstream.ts";
@@ -40,7 +40,7 @@ async function sentBy(
 ): Promise<Body> {
   await using upstream = await fakeUpstream(messages);
   await using served = await serve(onto("messages", upstream.url, { profile }));
-  const response = await ask(served, door, { model: "claude-opus-4-5", ...more });
+  const response = await askWithin(served, door, { model: "claude-opus-4-5", ...more });
   if (response.status !== 200) throw new Error(await response.text());
   return upstream.requests.at(-1)?.body ?? {};
 }
@@ -313,14 +313,16 @@ describe("a request to a Messages upstream", () => {
       store: false,
       include: ["reasoning.encrypted_content"],
     };
-    const first = (await (await ask(served, "responses", { ...body, input: "Hi" })).json()) as Body;
+    const first = (await (
+      await askWithin(served, "responses", { ...body, input: "Hi" })
+    ).json()) as Body;
     const output = first["output"] as Body[];
     const input = [
       { role: "user", content: "Hi" },
       ...output,
       { type: "function_call_output", call_id: "toolu_1", output: "x" },
     ];
-    await ask(served, "responses", { ...body, input });
+    await askWithin(served, "responses", { ...body, input });
     const said = (upstream.requests.at(-1)?.body["messages"] as Body[] | undefined)?.[1];
     expect(said?.["content"]).toEqual([
       { type: "thinking", thinking: "", signature: "sig" },
@@ -340,14 +342,16 @@ describe("a request to a Messages upstream", () => {
       { type: "function", name: "look", parameters: { type: "object", properties: {} } },
     ];
     const body = { model: "claude-opus-5", tools, store: false };
-    const first = (await (await ask(served, "responses", { ...body, input: "Hi" })).json()) as Body;
+    const first = (await (
+      await askWithin(served, "responses", { ...body, input: "Hi" })
+    ).json()) as Body;
     const output = first["output"] as Body[];
     const input = [
       { role: "user", content: "Hi" },
       ...output,
       { type: "function_call_output", call_id: "toolu_1", output: "x" },
     ];
-    await ask(served, "responses", { ...body, input });
+    await askWithin(served, "responses", { ...body, input });
     expect(upstream.requests.at(-1)?.text).toContain('"signature":"sig"');
   });
 });

@@ -42,7 +42,7 @@ export async function askMessages(
   await using served = await serve(
     onto(to, upstream.url, profile === undefined ? {} : { profile }),
   );
-  const response = await fetch(served.url + path, {
+  const response = await served.fetch(served.url + path, {
     method: "POST",
     headers: { "content-type": "application/json", "anthropic-version": "2023-06-01" },
     body: JSON.stringify({

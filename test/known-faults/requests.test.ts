@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, doors } from "../support/client.ts";
+import { askWithin, doors } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import {
@@ -60,7 +60,7 @@ describe("a request with a wrong field", () => {
   );
 
   it.each(cases)("is told which: $shown at the $door door", async ({ door, param, more }) => {
-    const response = await ask(here, door, more);
+    const response = await askWithin(here, door, more);
     expect(response.status).toBe(400);
     const { error } = (await response.json()) as Body;
     expect(error).toMatchObject({
@@ -74,7 +74,7 @@ describe("a request with a wrong field", () => {
   it("is not one for a namespace without members: it is an empty one", async () => {
     const tools = [{ type: "namespace", name: "n" }, look];
     for (const stream of [true, false])
-      expect((await ask(here, "responses", { tools, stream })).status).toBe(200);
+      expect((await askWithin(here, "responses", { tools, stream })).status).toBe(200);
     expect(namesReceived(here)).toEqual(["look"]);
   });
 });
@@ -103,7 +103,7 @@ describe("an item that a chat upstream cannot know", () => {
     async ({ item }) => {
       const input = [user("Hi"), item, user("Well?")];
       for (const stream of [true, false])
-        expect((await ask(here, "responses", { input, stream })).status).toBe(200);
+        expect((await askWithin(here, "responses", { input, stream })).status).toBe(200);
       expect(messagesReceived(here)).toEqual([
         { role: "user", content: "Hi" },
         { role: "user", content: "Well?" },
@@ -117,7 +117,7 @@ describe("an item that a chat upstream cannot know", () => {
   it.each([{ type: "item_reference", id: "msg_1" }, { id: "msg_1" }])(
     "is refused by name if it is a reference to one that is not kept: %j",
     async (item) => {
-      const response = await ask(here, "responses", { input: [user("Hi"), item] });
+      const response = await askWithin(here, "responses", { input: [user("Hi"), item] });
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({
         error: { code: "item.not_found", message: expect.stringContaining("'msg_1'") as string },
@@ -131,7 +131,7 @@ describe("an item that a chat upstream cannot know", () => {
       { type: "tool_search_output", ...search, tools: [] },
     ];
     for (const tools of [[], [{ type: "tool_search", execution: "client", parameters: {} }]]) {
-      expect((await ask(here, "responses", { input, tools })).status).toBe(200);
+      expect((await askWithin(here, "responses", { input, tools })).status).toBe(200);
       expect(messagesReceived(here)).toMatchObject([
         { role: "assistant", tool_calls: [{ id: "s", function: { name: "tool_search" } }] },
         { role: "tool", tool_call_id: "s" },
@@ -141,7 +141,7 @@ describe("an item that a chat upstream cannot know", () => {
 
   it("may have brought tools, and then they are offered", async () => {
     const found = { type: "tool_search_output", id: "to_1", execution: "server", tools: [look] };
-    expect((await ask(here, "responses", { input: [user("Hi"), found] })).status).toBe(200);
+    expect((await askWithin(here, "responses", { input: [user("Hi"), found] })).status).toBe(200);
     expect(namesReceived(here)).toEqual(["look"]);
     expect(messagesReceived(here)).toEqual([{ role: "user", content: "Hi" }]);
   });
@@ -149,7 +149,7 @@ describe("an item that a chat upstream cannot know", () => {
   it("is none if it is a message with a refusal", async () => {
     const content = [{ type: "refusal", refusal: "I will not." }];
     const input = [user("Do."), { type: "message", role: "assistant", content }, user("Please.")];
-    expect((await ask(here, "responses", { input })).status).toBe(200);
+    expect((await askWithin(here, "responses", { input })).status).toBe(200);
     expect(JSON.stringify(messagesReceived(here)[1])).toContain("I will not.");
   });
 
@@ -158,7 +158,7 @@ describe("an item that a chat upstream cannot know", () => {
       { type: "input_text", text: "Hi" },
       { type: "part_of_tomorrow", a: 1 },
     ];
-    expect((await ask(here, "responses", { input: [user(parts)] })).status).toBe(200);
+    expect((await askWithin(here, "responses", { input: [user(parts)] })).status).toBe(200);
     expect(JSON.stringify(messagesReceived(here))).toContain("Hi");
     expect(await decisionsOn(here, { input: [user(parts)] })).toMatchObject([
       { path: "input[0]", action: "dropped" },
@@ -176,7 +176,7 @@ describe("a conversation", () => {
     const call = { type: "local_shell_call", id: "lsh_1", call_id: "c1", action };
     const input = [call, { type: "local_shell_call_output", ...named, output: "a.txt" }];
     const tools = [{ type: "local_shell" }];
-    expect((await ask(here, "responses", { tools, input })).status).toBe(200);
+    expect((await askWithin(here, "responses", { tools, input })).status).toBe(200);
     expect(messagesReceived(here)).toMatchObject([
       { role: "assistant", tool_calls: [{ id: "c1", function: { name: "local_shell" } }] },
       { role: "tool", tool_call_id: "c1", content: "a.txt" },
@@ -185,7 +185,9 @@ describe("a conversation", () => {
 
   const told = async (input: readonly Body[]): Promise<Body[]> => {
     for (const stream of [true, false])
-      expect((await ask(here, "responses", { tools: [look], input, stream })).status).toBe(200);
+      expect((await askWithin(here, "responses", { tools: [look], input, stream })).status).toBe(
+        200,
+      );
     return messagesReceived(here);
   };
   const assistant = (...ids: string[]): Body => ({
@@ -246,7 +248,7 @@ describe.each(doors)(
         },
       );
       for (const stream of [true, false])
-        expect((await ask(deepseek, door, { ...more, stream })).status).toBe(200);
+        expect((await askWithin(deepseek, door, { ...more, stream })).status).toBe(200);
       const { thinking, reasoning_effort } = lastRequest(deepseek);
       return { thinking: thinking?.type as unknown, effort: reasoning_effort as unknown };
     }

@@ -2,7 +2,14 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { ask, bodyFor, doors, doorUrl, readAnswer, type DoorName } from "../support/client.ts";
+import {
+  askWithin,
+  bodyFor,
+  doors,
+  doorUrl,
+  readAnswer,
+  type DoorName,
+} from "../support/client.ts";
 import { chunk, answerInChat } from "../support/fake-model.ts";
 import {
   done,
@@ -57,7 +64,7 @@ async function callsOf(model: Model, door: DoorName): Promise<unknown[]> {
   await using here = await fakeBackedGateway(model);
   const [streamed, whole] = await Promise.all(
     [true, false].map(async (stream) =>
-      readAnswer(door, await ask(here, door, { stream, tools: tools[door] })),
+      readAnswer(door, await askWithin(here, door, { stream, tools: tools[door] })),
     ),
   );
   expect(whole?.calls).toEqual(streamed?.calls);
@@ -147,7 +154,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
   ];
   const tell = async (answer: Answer, stream = true) => {
     await using here = await fakeBackedGateway(() => answer);
-    return readAnswer(door, await ask(here, door, { stream }));
+    return readAnswer(door, await askWithin(here, door, { stream }));
   };
 
   it.each(failures)(
@@ -198,7 +205,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
       expect(await tell(sse(...both, done), stream)).toMatchObject({ text: "yes" });
     if (door === "responses") return;
     await using here = await fakeBackedGateway(() => sse(...both, done));
-    const { choices } = (await (await ask(here, door, { n: 2 })).json()) as Body;
+    const { choices } = (await (await askWithin(here, door, { n: 2 })).json()) as Body;
     expect((choices as Body[]).map(({ message }) => message.content as string)).toEqual([
       "yes",
       "no",
@@ -210,7 +217,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
       await using here = await fakeBackedGateway(({ body }) =>
         answerInChat(body, { refusal: "I will not." }),
       );
-      const { text, refusal } = await readAnswer(door, await ask(here, door, { stream }));
+      const { text, refusal } = await readAnswer(door, await askWithin(here, door, { stream }));
       expect({ text, refusal }).toEqual({ text: "", refusal: "I will not." });
     }
   });
@@ -221,7 +228,9 @@ describe.each(doors)("a stream at the %s door", (door) => {
       const steps: Step[] = [parts("Hel"), parts("lo"), chunk(0, {}, "stop"), done];
       await using here = await fakeBackedGateway(() => sse(...steps), { profile });
       for (const stream of [true, false])
-        expect((await readAnswer(door, await ask(here, door, { stream }))).text).toBe("Hello");
+        expect((await readAnswer(door, await askWithin(here, door, { stream }))).text).toBe(
+          "Hello",
+        );
     }
   });
 
@@ -230,7 +239,7 @@ describe.each(doors)("a stream at the %s door", (door) => {
     async (stream) => {
       await using here = await fakeBackedGateway(() => sse(...hello, hang));
       const abort = new AbortController();
-      const asked = ask(here, door, { stream }, { signal: abort.signal });
+      const asked = askWithin(here, door, { stream }, { signal: abort.signal });
       const read = asked.then((response) => response.text()).catch((error: Error) => error.name);
       await until(() => here.requests.length === 1);
       if (stream) await asked;
@@ -267,7 +276,7 @@ describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (d
 
   it("before its headers is given up with 504", async () => {
     await using here = await fakeBackedGateway(() => sse(hang), SHORT);
-    const both = [true, false].map((stream) => ask(here, door, { stream }));
+    const both = [true, false].map((stream) => askWithin(here, door, { stream }));
     for (const response of await Promise.all(both))
       expect(await readAnswer(door, response)).toMatchObject({
         status: 504,
@@ -281,7 +290,7 @@ describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (d
       SHORT,
     );
     const both = [true, false].map(async (stream) =>
-      readAnswer(door, await ask(here, door, { stream })),
+      readAnswer(door, await askWithin(here, door, { stream })),
     );
     const [streamed, whole] = await Promise.all(both);
     expect(streamed?.text).toBe("Hel");
@@ -295,7 +304,9 @@ describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (d
       index % 2 === 0 ? busy : answerInChat(body, { text: "At last." });
     await using here = await fakeBackedGateway(model, { retries: 1 });
     for (const stream of [true, false])
-      expect((await readAnswer(door, await ask(here, door, { stream }))).text).toBe("At last.");
+      expect((await readAnswer(door, await askWithin(here, door, { stream }))).text).toBe(
+        "At last.",
+      );
   });
 });
 
@@ -319,7 +330,7 @@ describe.each(doors)("a conversation that is too long, at the %s door", (door) =
     ["in a stream", () => sse(`event: error\n${frame({ type: "error", error })}`)],
   ])("is told by the code that clients compact on, %s", async (_, model) => {
     await using here = await fakeBackedGateway(model, { dialect: "messages" });
-    const answer = await readAnswer(door, await ask(here, door, { stream: true }));
+    const answer = await readAnswer(door, await askWithin(here, door, { stream: true }));
     expect(answer.status).toBe(400);
     expect(answer.error).toMatchObject({ code: "context_length_exceeded" });
   });

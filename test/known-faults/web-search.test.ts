@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { chunk, answerInChat, answerInResponses, type FakeCall } from "../support/fake-model.ts";
 import { done, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -96,7 +96,7 @@ describe("searches made at once", () => {
         calls.map((call) => [call.id, call.name, call.arguments]),
       );
       const results = items.map((item, at) => answered(item, `found ${at}`)).toReversed();
-      await ask(here, "responses", { tools: [search, look], input: [...items, ...results] });
+      await askWithin(here, "responses", { tools: [search, look], input: [...items, ...results] });
       expect(messagesReceived(here)).toMatchObject([
         { role: "assistant", tool_calls: calls.map(({ id }) => ({ id })) },
         ...calls.map(({ id }, at) => ({
@@ -113,7 +113,7 @@ describe("searches made at once", () => {
     const tools = door === "chat" ? chatTools : [search, look];
     for (const stream of [true, false])
       expect(
-        (await readAnswer(door, await ask(here, door, { tools, stream }))).calls,
+        (await readAnswer(door, await askWithin(here, door, { tools, stream }))).calls,
       ).toMatchObject([
         { id: "call_a", name: "web_search", input: '{"query":"a"}', complete: true },
         { id: "call_l", name: "look", input: '{"query":"c"}', complete: true },
@@ -130,7 +130,7 @@ it("a choice is forced once, in the request that forces it", async () => {
     { type: "function", function: { name: "web_search" } },
   ]);
   const [made = {}] = (first?.["output"] ?? []) as Body[];
-  await ask(here, "responses", { tools: [search], input: [made, answered(made, "found")] });
+  await askWithin(here, "responses", { tools: [search], input: [made, answered(made, "found")] });
   expect(here.requests).toHaveLength(3);
   expect(lastRequest(here)).not.toHaveProperty("tool_choice");
 });
@@ -168,13 +168,13 @@ it("text before and behind a call is two messages, each in its place", async () 
 it("a malformed query is announced, shown as it is and closed like any other", async () => {
   const malformed = { id: "call_a", name: "web_search", arguments: '{"query": a' };
   await using here = await fakeBackedGateway(calling(malformed));
-  const text = await (await ask(here, "responses", { tools: [search], stream: true })).text();
+  const text = await (await askWithin(here, "responses", { tools: [search], stream: true })).text();
   const about = readResponsesEvents(text).filter(({ type }) => /output_item/.test(type as string));
   expect(about).toMatchObject([
     { type: "response.output_item.added", item: { arguments: "" } },
     { type: "response.output_item.done", item: { arguments: '{"query": a' } },
   ]);
-  const whole = await responseIn(await ask(here, "responses", { tools: [search] }));
+  const whole = await responseIn(await askWithin(here, "responses", { tools: [search] }));
   expect(whole["output"]).toMatchObject([{ type: "function_call", arguments: '{"query": a' }]);
 });
 
@@ -187,7 +187,7 @@ describe.each(["zhipu", "mimo", "generic-chat"])("the search of an upstream like
       profile,
       capabilities,
     });
-    expect((await ask(here, "responses", { tools })).status).toBe(200);
+    expect((await askWithin(here, "responses", { tools })).status).toBe(200);
     expect(namesReceived(here)).toEqual(["look"]);
     expect(await decisionsOn(here, { tools })).toMatchObject([{ path: "tools[0]" }]);
   });
@@ -199,7 +199,7 @@ describe.each(["zhipu", "mimo", "generic-chat"])("the search of an upstream like
       profile,
       capabilities,
     });
-    expect((await ask(here, "responses", { tools })).status).toBe(200);
+    expect((await askWithin(here, "responses", { tools })).status).toBe(200);
     expect(lastRequest(here)["tools"]).toMatchObject([
       { type: "own_search" },
       { type: "function" },
@@ -224,14 +224,14 @@ describe("a past search of the provider's own", () => {
       },
     );
     for (const tools of [[look], [look, { type: "custom", name: "a.b" }]]) {
-      await ask(here, "responses", { input, tools });
+      await askWithin(here, "responses", { input, tools });
       expect((lastRequest(here)["input"] as Body[])[0]).toEqual(item);
     }
   });
 
   it("is reported where it is not", async () => {
     await using here = await fakeBackedGateway(({ body }) => answerInChat(body, { text: "ok" }));
-    expect((await ask(here, "responses", { input })).status).toBe(200);
+    expect((await askWithin(here, "responses", { input })).status).toBe(200);
     expect(messagesReceived(here)).toMatchObject([{ role: "user", content: "And?" }]);
     expect(await decisionsOn(here, { input })).toMatchObject([
       { path: "input[0]", action: "dropped" },
@@ -255,7 +255,7 @@ it.each([true, false])(
         ? sse(...events.map((event) => `data: ${JSON.stringify(event)}\n\n`))
         : json({ ...response, output: [item] });
     await using here = await fakeBackedGateway(model, { dialect: "responses" });
-    const answer = await ask(here, "chat", { stream });
+    const answer = await askWithin(here, "chat", { stream });
     const [, id] = /"id":"(chatcmpl[^"]+)"/.exec(await answer.text()) ?? [];
     const plan = await fetch(`${here.url}/v1/plans/${id}`);
     expect(((await plan.json()) as Body)["decisions"]).toContainEqual({

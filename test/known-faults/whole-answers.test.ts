@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import { askBothWays, fakeBackedGateway } from "./gateway.ts";
@@ -34,7 +34,7 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
       whole({ content: null, tool_calls: [call(flaw)] }),
     );
     for (const stream of [true, false]) {
-      const { calls, text } = await readAnswer(door, await ask(here, door, { stream }));
+      const { calls, text } = await readAnswer(door, await askWithin(here, door, { stream }));
       expect(calls).toEqual([
         {
           id: expect.stringMatching(/./) as string,
@@ -54,7 +54,7 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
       whole({ content: null, tool_calls: [bare, bare] }),
     );
     for (const stream of [true, false]) {
-      const { calls } = await readAnswer(door, await ask(here, door, { stream }));
+      const { calls } = await readAnswer(door, await askWithin(here, door, { stream }));
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
     }
   });
@@ -69,7 +69,7 @@ describe.each(doors)("an answer in one piece, at the %s door", (door) => {
   ])("that holds an error is that error, though its status is 200: %j", async (body) => {
     await using here = await fakeBackedGateway(() => json(body));
     for (const stream of [true, false]) {
-      const { status, error } = await readAnswer(door, await ask(here, door, { stream }));
+      const { status, error } = await readAnswer(door, await askWithin(here, door, { stream }));
       expect(status).toBe(502);
       expect(error?.["message"]).toContain(words);
     }
@@ -125,7 +125,7 @@ it("keeps a picture that stands beside the text", async () => {
       { type: "image_generation_call", status: "completed", result: "UklGRg==" },
     ]);
   for (const stream of [true, false]) {
-    const text = await (await ask(here, "chat", { stream })).text();
+    const text = await (await askWithin(here, "chat", { stream })).text();
     expect(text).toContain(`"images":[${JSON.stringify(image)}]`);
   }
 });

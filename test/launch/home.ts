@@ -82,7 +82,7 @@ export function running(home: Home, [program = "", ...args]: readonly string[]) 
   return { child, ended: ended() };
 }
 export const launch = (home: Home, ...args: string[]) => launching(home, args).ended;
-/** The same in this process, for a launch that runs no agent. */
+/** The same in this process, for a launch whose agent prints nothing. */
 export const prepare = (home: Home, ...args: string[]) =>
   runCommand(["launch", ...args], {
     directory: join(home.path, "work"),

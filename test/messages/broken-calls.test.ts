@@ -125,7 +125,7 @@ const dataOf = (text: string): Body[] =>
 
 async function runBy(door: string, model: string, stream: boolean): Promise<string[]> {
   const { path, body, run } = doors[door] ?? { path: "", body: {}, run: () => [] };
-  const response = await fetch(here.served.url + path, {
+  const response = await here.served.fetch(here.served.url + path, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ ...body, model: `messages/${model}`, stream }),

@@ -152,7 +152,7 @@ async function converse(
   let before: Body | undefined;
   for (const [turn, step] of script.entries()) {
     say = saying(step, turn, client.door);
-    const response = await fetch(doorUrl(here.served, client.door), {
+    const response = await here.served.fetch(doorUrl(here.served, client.door), {
       method: "POST",
       body: JSON.stringify(client.request()),
       headers: { "content-type": "application/json" },

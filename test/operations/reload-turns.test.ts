@@ -101,7 +101,7 @@ describe("a turn under way while the configuration changes", () => {
       return { ...head, steps: [goOn.opened, ...(steps as Iterable<string>)] };
     });
     await using served = await serve(keyed(upstream, "old", back.more), {}, clock);
-    const talk = talks.chat(served.url);
+    const talk = talks.chat(served);
     const pending = talk.ask("Look.", { tools: someTools(60), stream: true, mode: "wrap" });
     await asked.opened;
     served.reconfigure(keyed(upstream, "new"));

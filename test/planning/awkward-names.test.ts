@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, readAnswer, doors } from "../support/client.ts";
+import { askWithin, readAnswer, doors } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
@@ -30,7 +30,7 @@ describe.each(names)("%s", (name) => {
     const key = { authorization: `Bearer ${name}` };
     const get = async (path: string): Promise<Body> =>
       (await (await fetch(served.url + path, { headers: key })).json()) as Body;
-    const response = await ask(served, "responses", { model: name }, { headers: key });
+    const response = await askWithin(served, "responses", { model: name }, { headers: key });
     expect(response.headers.get("x-patchbay-upstream")).toBe(`${name}/${name}`);
     expect((await readAnswer("responses", response)).text).toBe("Hello.");
     expect(upstream.requests[0]?.body).toMatchObject({ model: name, [name]: 1 });
@@ -54,10 +54,13 @@ describe.each(names)("%s", (name) => {
       },
       models: { m: "a/m" },
     });
-    const refused = await ask(served, "responses", { model: "strict/m", tools: [{ type: name }] });
+    const refused = await askWithin(served, "responses", {
+      model: "strict/m",
+      tools: [{ type: name }],
+    });
     expect((await readAnswer("responses", refused)).error).toMatchObject({ code: "tools.refused" });
-    expect((await ask(served, "chat", { model: name })).status).toBe(404);
-    expect((await ask(served, "chat", { model: `${name}/m` })).status).toBe(404);
+    expect((await askWithin(served, "chat", { model: name })).status).toBe(404);
+    expect((await askWithin(served, "chat", { model: `${name}/m` })).status).toBe(404);
     for (const door of doors)
       for (const more of [
         { tools: [{ type: name }] },
@@ -72,7 +75,7 @@ describe.each(names)("%s", (name) => {
         { input: [{ type: name }], messages: [{ role: "user", content: [{ type: name }] }] },
         { response_format: { type: name }, text: { format: { type: name } } },
       ]) {
-        const response = await ask(served, door, more);
+        const response = await askWithin(served, door, more);
         expect([JSON.stringify(more), response.status]).toEqual([
           JSON.stringify(more),
           expect.toSatisfy((status: number) => status === 200 || status === 400),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, readAnswer } from "../support/client.ts";
+import { askWithin, readAnswer } from "../support/client.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { lastRequest, fakeBackedGateway } from "../known-faults/gateway.ts";
@@ -21,11 +21,11 @@ describe("a chat client with tools that chat does not have", () => {
         ),
       );
       const tools = [group("git"), group("hg")];
-      const text = await (await ask(here, "chat", { tools, stream })).text();
+      const text = await (await askWithin(here, "chat", { tools, stream })).text();
       expect(text).toContain('"name":"status","namespace":"hg"');
 
       const call = { name: "status", namespace: "hg", arguments: "{}" };
-      await ask(here, "chat", {
+      await askWithin(here, "chat", {
         tools,
         messages: [
           { role: "user", content: "Hi" },
@@ -66,7 +66,7 @@ describe("a chat client with tools that chat does not have", () => {
       tool_call_id: id,
       content: `said ${id}`,
     }));
-    await ask(here, "chat", {
+    await askWithin(here, "chat", {
       tools: ["local_shell", "shell", "apply_patch"].map((type) => ({ type })),
       messages: [
         {
@@ -109,7 +109,7 @@ describe("a chat client with tools that chat does not have", () => {
       type: "function",
       function: { name: "tool_search", arguments: '{"query":"git"}' },
     });
-    await ask(here, "chat", {
+    await askWithin(here, "chat", {
       tools: [{ type: "tool_search", execution: "client" }],
       messages: [
         { role: "assistant", content: null, tool_calls: [search("w"), search("t")] },
@@ -138,7 +138,7 @@ describe("a chat client with tools that chat does not have", () => {
       server_url: `https://${server_label}.example`,
     });
     const choose = async (tool_choice: Body): Promise<unknown> => {
-      await ask(here, "chat", { tools: [server("a"), server("b")], tool_choice });
+      await askWithin(here, "chat", { tools: [server("a"), server("b")], tool_choice });
       return lastRequest(here)["tool_choice"];
     };
     expect(await choose({ type: "mcp", server_label: "b" })).toEqual({
@@ -152,7 +152,7 @@ it("leaves the id of a shell's result as it is where its kind is kept", async ()
   await using upstream = await fakeUpstream(({ body }) => answerInResponses(body, { text: "ok" }));
   await using served = await serve(onto("responses", upstream.url));
   const action = { type: "exec", command: ["ls"], env: {} };
-  const answer = await ask(served, "responses", {
+  const answer = await askWithin(served, "responses", {
     tools: [{ type: "local_shell" }, { type: "function", name: "files.read" }],
     input: [
       { type: "local_shell_call", id: "lsh_1", call_id: "call_1", status: "completed", action },
@@ -176,7 +176,7 @@ it.each([[], [{ type: "function", function: { name: "not.lawful" } }]])(
         calls: [{ id: "call_1", name: "status", arguments: '{"a":1}' }],
       }),
     );
-    const answer = await ask(here, "chat", { tools: [status, ...more] });
+    const answer = await askWithin(here, "chat", { tools: [status, ...more] });
     expect(await readAnswer("chat", answer)).toMatchObject({ calls: [], stop: "length" });
   },
 );

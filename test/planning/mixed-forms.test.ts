@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, type DoorName } from "../support/client.ts";
+import { askWithin, type DoorName } from "../support/client.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -16,7 +16,7 @@ async function sent(door: DoorName, more: Body): Promise<Body> {
   const calls = [{ id: "call_1", name: "f", arguments: "{}" }];
   await using upstream = await fakeUpstream(({ body }) => says[door](body, { calls }));
   await using served = await serve(onto(door, upstream.url));
-  const response = await ask(served, door, more);
+  const response = await askWithin(served, door, more);
   expect(response.status).toBe(200);
   await response.text();
   return upstream.requests[0]?.body ?? {};

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { supportMatrix } from "../../scripts/reference/profiles.ts";
 import { findingLine } from "../../src/host/config/config-file.ts";
 import { loadConfig } from "../../src/host/config/load.ts";
-import { ask } from "../support/client.ts";
+import { askWithin } from "../support/client.ts";
 import { fakeUpstream, json } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
 
@@ -45,7 +45,7 @@ describe("the page of profiles", () => {
     const config = load(example.replace("https://llm.acme.example/v1", model.url));
     await using served = await serve({ ...config, models: { "*": "acme/big" } });
 
-    const response = await ask(served, "responses", {
+    const response = await askWithin(served, "responses", {
       max_output_tokens: 9,
       user: "u",
       reasoning: { effort: "none" },
@@ -99,7 +99,7 @@ models: { "*": up/* }
 `);
     await using served = await serve(config);
     const sees = async (name: string): Promise<boolean> => {
-      await ask(served, "responses", { model: name, input });
+      await askWithin(served, "responses", { model: name, input });
       return JSON.stringify(model.requests.at(-1)?.body).includes("image_url");
     };
     expect(await sees("deepseek-v4-pro")).toBe(false);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ask, readAnswer, type DoorName } from "../support/client.ts";
+import { askWithin, readAnswer, type DoorName } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -199,7 +199,7 @@ describe("a tool of every kind, chosen in every way, on a chat upstream", () => 
         `${row.door}: ${row.kind}, choosing ${form}, streamed %s`,
         async (stream) => {
           calling = row;
-          const response = await ask(served, row.door, {
+          const response = await askWithin(served, row.door, {
             tools: [...row.tools, other[row.door]],
             tool_choice: choose(row),
             stream,
@@ -228,9 +228,9 @@ describe("what becomes of tools", () => {
   it("passes strictness where it is undone on the way back, and not where something is lost", async () => {
     await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "ok" }));
     await using served = await serve(onto("chat", upstream.url));
-    expect((await ask(served, "responses", { tools }, strict)).status).toBe(200);
+    expect((await askWithin(served, "responses", { tools }, strict)).status).toBe(200);
 
-    const refused = await ask(
+    const refused = await askWithin(
       served,
       "responses",
       { tools: [...tools, { type: "web_search" }, { type: "custom", name: "c", format: grammar }] },
@@ -251,7 +251,7 @@ describe("what becomes of tools", () => {
       answerInChat(body, { calls: [twice, { ...twice, id: "call_2" }] }),
     );
     await using served = await serve(onto("chat", upstream.url));
-    const response = await ask(served, "responses", { tools, parallel_tool_calls: false });
+    const response = await askWithin(served, "responses", { tools, parallel_tool_calls: false });
     const { id, output } = (await response.json()) as Body;
     expect(output).toHaveLength(1);
     const plan = (await (await fetch(`${served.url}/v1/plans/${id as string}`)).json()) as Body;
@@ -269,7 +269,7 @@ describe("what becomes of tools", () => {
   it("holds for the rest of the conversation", async () => {
     await using upstream = await fakeUpstream(({ body }) => answerInChat(body, { text: "ok" }));
     await using served = await serve(onto("chat", upstream.url));
-    const response = await ask(served, "responses", {
+    const response = await askWithin(served, "responses", {
       tools,
       input: [
         { type: "message", role: "developer", content: "Be brief." },

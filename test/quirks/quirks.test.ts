@@ -7,7 +7,7 @@ import { StreamNormalizer } from "../../src/stream/normalize.ts";
 import { runStage } from "../../src/stream/stage.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import type { UpstreamName } from "../../src/turn/names.ts";
-import { ask, doors, readAnswer, readBody, type DoorName } from "../support/client.ts";
+import { askWithin, doors, readAnswer, readBody, type DoorName } from "../support/client.ts";
 import type { ClientAnswer } from "../support/client-answer.ts";
 import { cut, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -67,7 +67,10 @@ const tools = {
 };
 
 const read = async (row: Row, door: DoorName, stream: boolean) =>
-  readAnswer(door, await ask(here.served, door, { model: row.model, stream, tools: tools[door] }));
+  readAnswer(
+    door,
+    await askWithin(here.served, door, { model: row.model, stream, tools: tools[door] }),
+  );
 
 const stops = {
   chat: { end: "stop", calls: "tool_calls", length: "length", filter: "content_filter" },
@@ -120,7 +123,7 @@ describe("what providers send", () => {
 
   it.each(withItems)("$dialect, $quirk ($providers): reaches the responses door", async (row) => {
     for (const stream of [true, false]) {
-      const response = await ask(here.served, "responses", { model: row.model, stream });
+      const response = await askWithin(here.served, "responses", { model: row.model, stream });
       const text = await response.text();
       const last = stream
         ? readResponsesEvents(text).at(-1)
@@ -173,7 +176,12 @@ function eventsOf({ wire, dialect }: Row): readonly TurnEvent<UpstreamName>[] {
 }
 
 const openai = (): OpenAI =>
-  new OpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused", maxRetries: 0 });
+  new OpenAI({
+    baseURL: `${here.served.url}/v1`,
+    apiKey: "unused",
+    maxRetries: 0,
+    fetch: here.served.fetch,
+  });
 
 const withOpenai: Readonly<Record<DoorName, (model: string) => Promise<Body>>> = {
   chat: (model) =>
@@ -234,7 +242,11 @@ type AiRead = { text: string; calls: unknown[]; errors: unknown[] };
 
 /** What the ai package makes of a stream. */
 async function withAi(door: DoorName, model: string): Promise<AiRead> {
-  const provider = createOpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused" });
+  const provider = createOpenAI({
+    baseURL: `${here.served.url}/v1`,
+    apiKey: "unused",
+    fetch: here.served.fetch,
+  });
   const { stream } = await provider[door](model).doStream({
     prompt: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
     tools: ["look", "find"].map((name) => ({ type: "function", name, inputSchema: {} })),

@@ -40,6 +40,12 @@ type Setting = {
 
 /** The bundle of a turn, and the body of the reply. */
 async function recorded(path: string, body: unknown, setting: Setting = {}) {
+  const { texts, replies } = await recordedEach(path, [body], setting);
+  return { text: texts[0] ?? "", reply: replies[0] ?? "" };
+}
+
+/** The same for several turns of one gateway. */
+async function recordedEach(path: string, bodies: readonly unknown[], setting: Setting = {}) {
   const { model = ({ body: asked }) => answerInChat(asked, { text: "Hello" }) } = setting;
   const { names = "kept", content = "masked" } = setting;
   await using upstream = await fakeUpstream(model);
@@ -49,8 +55,11 @@ async function recorded(path: string, body: unknown, setting: Setting = {}) {
     telemetry: { recording: "all" },
     recording: { names, content },
   });
-  const reply = await test.ask(path, body);
-  return { text: test.bundles()[0] ?? "", reply };
+  const replies: string[] = [];
+  for (const body of bodies) replies.push(await test.ask(path, body));
+  const texts = test.bundles();
+  expect(texts).toHaveLength(bodies.length);
+  return { texts, replies };
 }
 
 describe.each(Object.entries(requests))("what a client of %s chose", (path, request) => {
@@ -62,11 +71,8 @@ describe.each(Object.entries(requests))("what a client of %s chose", (path, requ
       { ...request, extension: { [key]: word, deeper: [{ [key]: `x/${word}.y` }] } },
       { ...request, [key]: { [key]: word } },
     ];
-    for (const body of bodies) {
-      const { text } = await recorded(path, body);
-      expect(text).not.toContain(word);
-      expect(text.toLowerCase()).not.toContain(word.toLowerCase());
-    }
+    const { texts } = await recordedEach(path, bodies);
+    for (const text of texts) expect(text.toLowerCase()).not.toContain(word.toLowerCase());
   });
 
   it("is in none as a number of somebody", async () => {

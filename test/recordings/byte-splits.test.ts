@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
-import { ask, doors, type DoorName } from "../support/client.ts";
+import { askWithin, doors, type DoorName } from "../support/client.ts";
 import { type Step } from "../support/fake-upstream.ts";
 import { geminiRecordings } from "../support/gemini-recordings.ts";
 import { messagesRecordings } from "../support/messages-recordings.ts";
@@ -62,7 +62,7 @@ const here = sharedGateway(() => ({ headers, steps: wire }));
 
 /** What the client hears, with the names that are made up on the way made the same. */
 async function hear(door: DoorName, dialect: BuiltinDialectName): Promise<unknown[]> {
-  const response = await ask(here.served, door, { model: `${dialect}/m`, stream: true });
+  const response = await askWithin(here.served, door, { model: `${dialect}/m`, stream: true });
   const text = await response.text();
   expect(response.status).toBe(200);
   const ids = new Map<string, string>();

@@ -42,8 +42,10 @@ const namesIn = (recording: MessagesRecording): string[] => [
 ];
 
 const key = { apiKey: "unused", maxRetries: 0 };
-const openai = (): OpenAI => new OpenAI({ baseURL: `${here.served.url}/v1`, ...key });
-const anthropic = (): Anthropic => new Anthropic({ baseURL: here.served.url, ...key });
+const openai = (): OpenAI =>
+  new OpenAI({ baseURL: `${here.served.url}/v1`, fetch: here.served.fetch, ...key });
+const anthropic = (): Anthropic =>
+  new Anthropic({ baseURL: here.served.url, fetch: here.served.fetch, ...key });
 
 /** What a client reads, whichever it is. */
 type Heard = {

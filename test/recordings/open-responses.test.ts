@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, upstreamDialects } from "../support/client.ts";
+import { askWithin, upstreamDialects } from "../support/client.ts";
 import {
   chunk,
   answerInChat,
@@ -24,8 +24,8 @@ import { onto, serve, type Served } from "../support/serve.ts";
 
 /** What is wrong with the answers to a request, streamed and whole. */
 async function faultsIn(served: Served, more: object = {}): Promise<string[]> {
-  const streamed = await (await ask(served, "responses", { ...more, stream: true })).text();
-  const whole = await ask(served, "responses", { ...more, stream: false });
+  const streamed = await (await askWithin(served, "responses", { ...more, stream: true })).text();
+  const whole = await askWithin(served, "responses", { ...more, stream: false });
   const body = (await whole.json()) as Body;
   return [
     ...(readResponsesEvents(streamed) as { type: string }[]).flatMap((event) =>

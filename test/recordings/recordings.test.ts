@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { createOpenAI } from "@ai-sdk/openai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { ask, doors, readBody, readAnswer, type DoorName } from "../support/client.ts";
+import { askWithin, doors, readBody, readAnswer, type DoorName } from "../support/client.ts";
 import { done, fakeUpstream, json, sse, type Body, type Model } from "../support/fake-upstream.ts";
 import { recordings, refusals, type Recording } from "../support/recordings.ts";
 import { unsealed } from "../support/responses-reader.ts";
@@ -47,7 +47,7 @@ const tell = async (
 ): Promise<ClientAnswer & { readonly status: number }> =>
   readAnswer(
     door,
-    await ask(here.served, door, {
+    await askWithin(here.served, door, {
       model: modelOf(recording),
       stream,
       ...request(door, recording),
@@ -138,13 +138,22 @@ describe.skipIf(recordings.length === 0)("the readers of official clients", () =
 });
 
 const client = (): OpenAI =>
-  new OpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused", maxRetries: 0 });
+  new OpenAI({
+    baseURL: `${here.served.url}/v1`,
+    apiKey: "unused",
+    maxRetries: 0,
+    fetch: here.served.fetch,
+  });
 
 type AiRead = { text: string; calls: unknown[]; errors: unknown[] };
 
 /** What the ai package makes of a stream. */
 async function aiReads(api: DoorName, recording: Recording): Promise<AiRead> {
-  const provider = createOpenAI({ baseURL: `${here.served.url}/v1`, apiKey: "unused" });
+  const provider = createOpenAI({
+    baseURL: `${here.served.url}/v1`,
+    apiKey: "unused",
+    fetch: here.served.fetch,
+  });
   const { stream } = await provider[api](modelOf(recording)).doStream({
     prompt: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
   });
@@ -168,7 +177,7 @@ describe.skipIf(recordings.length === 0)("items that a provider worked on by its
   it.each(hosted)("are all in the responses door's answer to $file", async (recording) => {
     for (const stream of [true, false]) {
       const more = { model: modelOf(recording), stream };
-      const text = await (await ask(here.served, "responses", more)).text();
+      const text = await (await askWithin(here.served, "responses", more)).text();
       const response = (stream ? lastResponse(text) : JSON.parse(text)) as Body;
       const output = response["output"] as Body[];
       const types = output.map((item) => item["type"] as string);
@@ -225,7 +234,7 @@ describe.skipIf(recordings.length === 0)("what went wrong at providers", () => {
     for (const dialect of doors)
       for (const door of doors)
         expect(
-          await readAnswer(door, await ask(gateway, door, { model: `${dialect}/m` })),
+          await readAnswer(door, await askWithin(gateway, door, { model: `${dialect}/m` })),
         ).toMatchObject({
           status: http,
           error: wanted,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { chunk } from "../support/chat-frames.ts";
-import { ask } from "../support/client.ts";
+import { askWithin } from "../support/client.ts";
 import { done, frame, json, sse, type Body } from "../support/fake-upstream.ts";
 import { framesOf } from "../support/client-answer.ts";
 import { sharedGateway } from "../support/shared-gateway.ts";
@@ -55,7 +55,7 @@ function mergedValue(before: unknown, value: unknown): unknown {
 
 /** What a chat client has heard as one message. */
 async function heardByChat(stream: boolean, more: Body = {}): Promise<Body> {
-  const response = await ask(here.served, "chat", { model: "chat/m", stream, ...more });
+  const response = await askWithin(here.served, "chat", { model: "chat/m", stream, ...more });
   const text = await response.text();
   if (!stream) return (JSON.parse(text) as Body)["choices"][0].message as Body;
   const chunks = framesOf(text).slice(0, -1);
@@ -63,7 +63,7 @@ async function heardByChat(stream: boolean, more: Body = {}): Promise<Body> {
 }
 
 async function heardByResponses(stream: boolean): Promise<Body> {
-  const response = await ask(here.served, "responses", { model: "chat/m", stream });
+  const response = await askWithin(here.served, "responses", { model: "chat/m", stream });
   const text = await response.text();
   if (!stream) return JSON.parse(text) as Body;
   const last = framesOf(text).findLast(({ event }) => event === "response.completed");
@@ -122,7 +122,7 @@ describe.each([true, false])("where stream is %s", (stream) => {
     it("goes back with them from a client of the Responses API", async () => {
       const { output } = await heardByResponses(stream);
       const input = [...(output as Body[]), { role: "user", content: "Go on." }];
-      await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
+      await (await askWithin(here.served, "responses", { model: "chat/m", input, stream })).text();
       expect(here.upstream.requests.at(-1)?.body["messages"][0]).toMatchObject(expected);
     });
 
@@ -131,7 +131,7 @@ describe.each([true, false])("where stream is %s", (stream) => {
       const { output } = await heardByResponses(stream);
       const result = { type: "function_call_output", call_id: "call_1", output: "there" };
       const input = [...(output as Body[]), result];
-      await (await ask(here.served, "responses", { model: "chat/m", input, stream })).text();
+      await (await askWithin(here.served, "responses", { model: "chat/m", input, stream })).text();
       expect(here.upstream.requests.at(-1)?.body["messages"][0]).toMatchObject({
         ...expected,
         tool_calls: [called],

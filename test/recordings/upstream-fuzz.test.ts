@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, wantedCalls } from "../support/fake-model.ts";
@@ -122,9 +122,9 @@ describe.each(doors)("at the %s door", (door) => {
         const model = `${dialect}/m`;
         const streamed = await readAnswer(
           door,
-          await ask(here.served, door, { model, stream: true }),
+          await askWithin(here.served, door, { model, stream: true }),
         );
-        const whole = await readAnswer(door, await ask(here.served, door, { model }));
+        const whole = await readAnswer(door, await askWithin(here.served, door, { model }));
         const said = { streamed: plainly(streamed), failed: streamed.error !== undefined };
         // Both are one way: where the one fails the other does, and else they say the same.
         expect(said).toEqual({

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, type ConfigInput } from "../../src/gateway/config.ts";
 import { writeUseTool } from "../../src/tools/text-calls/use-tool.ts";
 import { burstInChat, burstInResponses, type Part } from "../support/burst-model.ts";
-import { ask, doors, type DoorName, upstreamDialects } from "../support/client.ts";
+import { askWithin, doors, type DoorName, upstreamDialects } from "../support/client.ts";
 import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { eventFaults, hasSchema, responseFaults } from "../support/open-responses.ts";
 import { readResponsesEvents } from "../support/responses-reader.ts";
@@ -53,6 +53,7 @@ type Kit = {
   readonly stream: boolean;
   readonly client: OpenAI;
   readonly url: string;
+  readonly fetch: Served["fetch"];
   readonly headers: Record<string, string>;
   readonly called: { readonly name: string; readonly input: unknown }[];
 };
@@ -157,8 +158,8 @@ const agents: Reader = async (kit) => {
 };
 
 const ai: Reader = async (kit) => {
-  const { door, url, headers } = kit;
-  const model = createOpenAI({ baseURL: url, apiKey: "unused", headers })[door]("m");
+  const { door, url, headers, fetch } = kit;
+  const model = createOpenAI({ baseURL: url, apiKey: "unused", headers, fetch })[door]("m");
   const tools = Object.fromEntries(
     toolNames.map((name) => [
       name,
@@ -211,8 +212,10 @@ describe.each(upstreamDialects)("a burst of three, made by a %s upstream", (back
 
     it.each(["openai", "agents", "ai"] as const)("is read by %s", async (reader) => {
       const url = `${served.url}/v1`;
-      const options = { baseURL: url, apiKey: "unused", maxRetries: 0, defaultHeaders: headers };
-      const kit: Kit = { door, stream, url, headers, client: new OpenAI(options), called: [] };
+      const { fetch } = served;
+      const keyless = { apiKey: "unused", maxRetries: 0 };
+      const client = new OpenAI({ baseURL: url, ...keyless, defaultHeaders: headers, fetch });
+      const kit: Kit = { door, stream, url, headers, fetch, client, called: [] };
       const said = await readers[reader](kit);
       const wanted = given.map((at) => made[at]).filter((one) => one !== undefined);
       expect(kit.called).toEqual(
@@ -228,7 +231,7 @@ describe.each(upstreamDialects)("a burst of three, made by a %s upstream", (back
 
     if (door === "chat") return; // The schema is of the other door.
     it.skipIf(!hasSchema)("keeps to the Open Responses schema", async () => {
-      const response = await ask(served, door, { stream, tools: named[door] }, { headers });
+      const response = await askWithin(served, door, { stream, tools: named[door] }, { headers });
       const text = await response.text();
       const faults = stream
         ? readResponsesEvents(text).flatMap((event) => eventFaults(event as { type: string }))

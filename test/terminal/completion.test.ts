@@ -9,6 +9,9 @@ const has = (shell: string): boolean => spawnSync(shell, ["--version"]).error ==
 
 const cli = fileURLToPath(new URL("../../cli/cli.ts", import.meta.url));
 
+const MODELS =
+  'models: { "qwen3:8b": demo/demo, "qwen3:32b": demo/demo, gpt/x: demo/demo, "$(id)": demo/demo }\n';
+
 type Shell = {
   /** The path of the completion script. */
   readonly file: string;
@@ -21,9 +24,7 @@ async function openShell(terminal: Terminal, shell: string): Promise<Shell> {
   const { code, out } = await terminal.patchbay("completion", shell);
   expect(code).toBe(0);
   const file = terminal.write(`completion.${shell}`, out);
-  terminal.configure(
-    'models: { "qwen3:8b": demo/demo, "qwen3:32b": demo/demo, gpt/x: demo/demo, "$(id)": demo/demo }\n',
-  );
+  terminal.configure(MODELS);
   const env = {
     ...compileCache,
     PATH: process.env["PATH"],
@@ -42,6 +43,21 @@ async function openShell(terminal: Terminal, shell: string): Promise<Shell> {
 }
 
 const PATCHBAY = `'${process.execPath}' '${cli}'`;
+
+/**
+ * A command of a script in place of `patchbay`: prints what this process was told for the same
+ * words, and nothing that was not asked here. It saves a process for each line.
+ */
+async function answered(terminal: Terminal, lines: readonly string[]): Promise<string> {
+  const nameOf = (words: string): string => words.replaceAll("/", "%");
+  for (const line of lines) {
+    const words = line.split(" ").slice(1);
+    const { code, out } = await terminal.patchbay("complete", ...words);
+    expect(code).toBe(0);
+    terminal.write(nameOf(`complete ${words.join(" ")}`), out);
+  }
+  return `patchbay() { local words="$*"; cat "\${words//\\//%}"; }`;
+}
 
 /** What is typed, and all that it may become. */
 const typed: readonly (readonly [string, readonly string[]])[] = [
@@ -68,9 +84,15 @@ describe("completion", { timeout: 60_000 }, () => {
       ["patchbay launch codex -- /etc/host", ["/etc/hosts"]],
       ["patchbay serve --port ", []],
     ];
+    const [[first], ...others] = lines as [(typeof lines)[number], ...typeof lines];
     const script = [
       `source '${file}'; patchbay() { ${PATCHBAY} "$@"; }`,
-      ...lines.map(([line]) => replies(line)),
+      replies(first),
+      await answered(
+        terminal,
+        others.map(([line]) => line),
+      ),
+      ...others.map(([line]) => replies(line)),
     ];
     const out = printed(["--norc", "-c"], script.join("\n")).split("\n").slice(0, -1);
     // Files of the machine are whatever they are.
@@ -113,14 +135,15 @@ zpty -d z`.replaceAll("\\${", "${");
     await using terminal = openTerminal();
     const { out } = await terminal.patchbay("completion", "powershell");
     expect(out).toContain("patchbay complete @words");
-    const { printed } = await openShell(terminal, "bash");
-    const words = (line: string): string[] => printed(["-c"], line).split("\n").slice(0, -1);
+    terminal.configure(MODELS);
+    const words = async (...line: string[]): Promise<string[]> =>
+      (await terminal.patchbay("complete", ...line)).out.split("\n").slice(0, -1);
     for (const [line, expected] of typed) {
-      const found = words(`${PATCHBAY} complete ${line.replace("patchbay ", "")}`);
+      const found = await words(...line.split(" ").slice(1));
       expect(found.map((one) => one.split("\t")[0])).toEqual(expected);
     }
-    expect(words(`${PATCHBAY} complete launch codex -m '""'`)).toHaveLength(3);
-    expect(words(`${PATCHBAY} complete serve --config ''`)).toEqual([":files"]);
+    expect(await words("launch", "codex", "-m", '""')).toHaveLength(3);
+    expect(await words("serve", "--config", "")).toEqual([":files"]);
   });
 
   it("names the models of gateways that run, and else those of the file here", async () => {
