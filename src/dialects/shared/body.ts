@@ -3,7 +3,7 @@ import { Fault } from "../../turn/fault.ts";
 import { membersOf, skipBlanks, type Span } from "../../json/scan.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { exactJsonOf, parseExactly } from "../../json/exact.ts";
-import { jsonErrorPosition } from "../../json/error-position.ts";
+import { jsonErrorPosition } from "../../json/grammar.ts";
 import {
   checkPieces,
   defaultCounts,

@@ -1,6 +1,6 @@
 /** Finds the strings, numbers and keys of JSON text, with their offsets and the keys above them. */
 
-import { closingQuote, skipBlanks } from "../../json/scan.ts";
+import { walkJson } from "../../json/grammar.ts";
 
 /** The object or list around a value. */
 export type Container = {
@@ -39,67 +39,40 @@ export const fieldKeys = new Set(
 );
 const LONGEST_FIELD = 64;
 
-const NUMBER = /-?\d+(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
-const WORD = /true|false|null/y;
-
 /** All leaves in the order of the text, which may be cut off anywhere, in a string too. */
 export function jsonLeaves(text: string): Document {
   const leaves: Leaf[] = [];
   const root: Container = { parent: undefined, key: "", isList: true, depth: 0, fields: new Map() };
   let container = root;
   let key: string | number = 0;
-  let next = "value" as "value" | "key" | "colon" | "comma";
-  let at = 0;
-  const add = (type: Leaf["type"], start: number, end: number): void => {
-    const raw = text.slice(start, end);
-    leaves.push({ type, start, raw, container, key, masked: raw });
-    const isShort = type !== "key" && raw.length <= LONGEST_FIELD;
-    if (isShort && typeof key === "string" && fieldKeys.has(key)) container.fields.set(key, raw);
-    next = type === "key" ? "colon" : "comma";
-  };
-  for (;;) {
-    at = skipBlanks(text, at);
-    const char = text.charAt(at);
-    if (char === "" || (container === root && next === "comma")) return { text, leaves, end: at };
-    if (char === (container.isList ? "]" : "}") && container !== root && next !== "colon") {
-      key = container.key;
-      container = container.parent ?? root;
-      next = "comma";
-      at++;
-    } else if (next === "comma" && char === ",") {
-      key = typeof key === "number" ? key + 1 : "";
-      next = container.isList ? "value" : "key";
-      at++;
-    } else if (next === "colon" && char === ":") {
-      next = "value";
-      at++;
-    } else if (char === '"' && (next === "key" || next === "value")) {
-      const end = closingQuote(text, at + 1);
-      const type = next === "key" ? "key" : "string";
-      add(type, at + 1, end);
-      if (type === "key") key = decodeJson(text.slice(at + 1, end));
-      at = end + 1;
-      if (end >= text.length) return { text, leaves, end: text.length };
-    } else if (next === "value" && (char === "{" || char === "[")) {
-      const isList = char === "[";
-      container = { parent: container, key, isList, depth: container.depth + 1, fields: new Map() };
-      key = isList ? 0 : "";
-      next = isList ? "value" : "key";
-      at++;
-    } else {
-      const wordEnd = next === "value" ? matchEnd(WORD, text, at) : at;
-      const numberEnd = next === "value" ? matchEnd(NUMBER, text, at) : at;
-      if (numberEnd > at) add("number", at, numberEnd);
-      else if (wordEnd > at) next = "comma";
-      else return { text, leaves, end: at };
-      at = Math.max(wordEnd, numberEnd);
+  const { end } = walkJson(text, (token, start, tokenEnd) => {
+    switch (token) {
+      case "object":
+      case "list": {
+        const isList = token === "list";
+        const depth = container.depth + 1;
+        container = { parent: container, key, isList, depth, fields: new Map() };
+        key = isList ? 0 : "";
+        return;
+      }
+      case "close":
+        key = container.key;
+        container = container.parent ?? root;
+        return;
+      case "comma":
+        key = typeof key === "number" ? key + 1 : "";
+        return;
+      default: {
+        const raw = text.slice(start, tokenEnd);
+        leaves.push({ type: token, start, raw, container, key, masked: raw });
+        const isShort = token !== "key" && raw.length <= LONGEST_FIELD;
+        if (isShort && typeof key === "string" && fieldKeys.has(key))
+          container.fields.set(key, raw);
+        if (token === "key") key = decodeJson(raw);
+      }
     }
-  }
-}
-
-function matchEnd(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at;
-  return pattern.test(text) ? pattern.lastIndex : at;
+  });
+  return { text, leaves, end };
 }
 
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(.))/gs;

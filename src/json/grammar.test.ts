@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonErrorPosition } from "./error-position.ts";
+import { jsonErrorPosition } from "./grammar.ts";
 
 describe("jsonFlaw", () => {
   it.each([
