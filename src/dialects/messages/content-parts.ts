@@ -1,18 +1,28 @@
-import type { z } from "zod";
 import type { Fields, Part } from "../../turn/turn.ts";
 import { leftOutText, ownExtra } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
-import { invalid, shaped } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  optionalListAt,
+  optionalTextAt,
+  textAt,
+} from "../shared/shape.ts";
 import { isOwnCitation, readCitation, writeCitation } from "./answer-fields.ts";
 import { besideWords, blockBeside, messagesExtra } from "./extra.ts";
-import { blockSchema, blockSchemas, type MediaSource } from "./schema.ts";
 
 /** The blocks of a message's content; a string is one of text. */
 export function contentBlocks(content: unknown, path: string): readonly Fields[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (content === undefined || content === null) return [];
   if (!Array.isArray(content)) throw invalid(path, "must be a string or an array of blocks");
-  return content.map((raw: unknown, at) => shaped(blockSchema, raw, `${path}[${at}]`));
+  return content.map((raw: unknown, at) => {
+    const where = `${path}[${at}]`;
+    const block = fieldsAt(raw, where, "a content block: an object with `type`");
+    filledTextAt(block.type, `${where}.type`);
+    return block;
+  });
 }
 
 export const readParts = (content: unknown, path: string): Part[] =>
@@ -20,21 +30,21 @@ export const readParts = (content: unknown, path: string): Part[] =>
 
 /** Reads a block that is a part of a message or a result. */
 export function readPart(block: Fields, path: string): Part {
-  const own = <T>(schema: z.ZodType<T>): T => shaped(schema, block, path);
   switch (block.type) {
     case "text": {
-      const { type: _, text, citations, ...rest } = own(blockSchemas.text);
-      const annotations = (citations ?? []).map(readCitation);
+      const { type: _, text, citations, ...rest } = block;
+      const annotations = optionalListAt(citations, `${path}.citations`).map(readCitation);
       return {
         type: "text",
-        text,
+        text: textAt(text, `${path}.text`),
         ...(annotations.length > 0 && { annotations }),
         ...messagesExtra(rest),
       };
     }
     case "image": {
-      const { type: _, source, ...rest } = own(blockSchemas.image);
-      return { type: "image", ...placeOf(source, "image/png"), ...messagesExtra(rest) };
+      const { type: _, source, ...rest } = block;
+      const place = placeOf(sourceAt(source, path), "image/png");
+      return { type: "image", ...place, ...messagesExtra(rest) };
     }
     case "document":
       return readDocument(block, path);
@@ -48,19 +58,36 @@ export function readPart(block: Fields, path: string): Part {
 }
 
 function readDocument(block: Fields, path: string): Part {
-  const read = shaped(blockSchemas.document, block, path);
-  const { type: _, source, title, ...rest } = read;
+  const { type: _, source: raw, title, ...rest } = block;
+  const source = sourceAt(raw, path);
+  const name = optionalTextAt(title, `${path}.title`);
+  const context = optionalTextAt(rest.context, `${path}.context`);
   if (source.type === "text" || source.type === "content")
-    return { type: "text", text: documentText(read), extra: besideWords(block) };
+    return {
+      type: "text",
+      text: [name, context, sourceText(source)].filter(Boolean).join("\n\n"),
+      extra: besideWords(block),
+    };
   const { url: place, fileId } = placeOf(source, "application/pdf");
   const isData = source.type === "base64";
   return {
     type: "file",
     ...(isData ? { data: place } : { url: place }),
     fileId,
-    ...(title == null ? {} : { name: title }),
+    ...(name !== undefined && { name }),
     ...messagesExtra(rest),
   };
+}
+
+const sourceKeys = ["media_type", "data", "url", "file_id"] as const;
+type MediaSource = Fields & { readonly [Key in (typeof sourceKeys)[number]]?: string | null };
+
+function sourceAt(raw: unknown, path: string): MediaSource {
+  const where = `${path}.source`;
+  const source = fieldsAt(raw, where, "an object with `type`");
+  filledTextAt(source.type, `${where}.type`);
+  for (const key of sourceKeys) optionalTextAt(source[key], `${where}.${key}`);
+  return source;
 }
 
 /** The place of an image or a document: bytes become a data URL. */
@@ -72,12 +99,9 @@ function placeOf(source: MediaSource, otherwise: string): { url?: string; fileId
   return url == null ? {} : { url };
 }
 
-/** A document that is text already. */
-function documentText({ source, title, context }: z.infer<typeof blockSchemas.document>): string {
-  const inner = fieldsOf(source)?.content;
-  const body = typeof inner === "string" ? inner : (filledText(source.data) ?? textsIn(inner));
-  return [title, context, body].filter(Boolean).join("\n\n");
-}
+/** The text of a document that is text already. */
+const sourceText = ({ data, content }: MediaSource): string =>
+  typeof content === "string" ? content : (filledText(data) ?? textsIn(content));
 
 const searchResultText = ({ title, source, content }: Fields): string =>
   [filledText(title), filledText(source), textsIn(content)].filter(Boolean).join("\n\n");

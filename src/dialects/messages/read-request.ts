@@ -17,12 +17,18 @@ import { clientName } from "../../turn/names.ts";
 import type { RequestHeaders } from "../dialect.ts";
 import { fieldsOf, filledText, inputText, listOf } from "../shared/loose.ts";
 import { readParams } from "../shared/params.ts";
-import { invalid, readModel, shaped } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  optionalFlagAt,
+  optionalTextAt,
+  readModel,
+} from "../shared/shape.ts";
 import { responsesDoor } from "../responses/traits.ts";
 import { readChoice, readTools } from "./tools.ts";
 import { contentBlocks, readPart, readParts } from "./content-parts.ts";
 import { effortIn, readFormat, readThinking, readTier } from "./thinking.ts";
-import { blockSchemas, bodySchema, groupSchema, messageSchema } from "./schema.ts";
 import { messagesTraits } from "./traits.ts";
 import { messagesExtra, reasoningBlock, UNSIGNED } from "./extra.ts";
 
@@ -52,7 +58,10 @@ class ConversationReader {
     const { items, places } = this;
     const first = items.length;
     const path = `messages[${at}]`;
-    const { role, content, output_config, ...rest } = shaped(messageSchema, raw, path);
+    const message = fieldsAt(raw, path, "a message: an object with `role` and `content`");
+    const { role, content, output_config, ...rest } = message;
+    if (role !== "user" && role !== "assistant" && role !== "system")
+      throw invalid(`${path}.role`, "must be one of user, assistant, system");
     this.#role = role;
     const blocks = contentBlocks(content, `${path}.content`);
     for (let index = 0; index < blocks.length; index++)
@@ -102,7 +111,9 @@ class ConversationReader {
   }
 
   #call(block: Fields, path: string): Call {
-    const { type: _, id, name, input, ...rest } = shaped(blockSchemas.tool_use, block, path);
+    const { type: _, id: rawId, name: rawName, input, ...rest } = block;
+    const id = filledTextAt(rawId, `${path}.id`);
+    const name = filledTextAt(rawName, `${path}.name`);
     const kind = this.#kindOfTool(name);
     if (kind !== "function") this.#kinds.set(id, kind);
     return {
@@ -116,14 +127,15 @@ class ConversationReader {
   }
 
   #result(block: Fields, path: string): Result {
-    const read = shaped(blockSchemas.tool_result, block, path);
-    const { type: _, tool_use_id: call, content, is_error, ...rest } = read;
+    const { type: _, tool_use_id, content, is_error, ...rest } = block;
+    const call = filledTextAt(tool_use_id, `${path}.tool_use_id`);
+    const isError = optionalFlagAt(is_error, `${path}.is_error`) === true;
     return {
       type: "result",
       call,
       kind: this.#kinds.get(call) ?? "function",
       parts: readParts(content, `${path}.content`),
-      ...(is_error === true && { isError: true }),
+      ...(isError && { isError }),
       ...messagesExtra(rest),
     };
   }
@@ -132,15 +144,16 @@ class ConversationReader {
 /** Reads a thought. Its signature is opaque: the gateway or a provider made it. */
 function readThought(block: Fields, path: string): Reasoning {
   if (block.type === "redacted_thinking") {
-    const { data } = shaped(blockSchemas.redacted_thinking, block, path);
+    const encrypted = optionalTextAt(block.data, `${path}.data`);
     const extra = reasoningBlock("redacted_thinking");
-    return { type: "reasoning", summary: [], content: [], encrypted: data ?? undefined, extra };
+    return { type: "reasoning", summary: [], content: [], encrypted, extra };
   }
-  const { thinking, signature } = shaped(blockSchemas.thinking, block, path);
-  const isSigned = signature != null && signature !== "" && signature !== UNSIGNED;
+  const thinking = optionalTextAt(block.thinking, `${path}.thinking`) ?? "";
+  const signature = filledText(optionalTextAt(block.signature, `${path}.signature`));
+  const isSigned = signature !== undefined && signature !== UNSIGNED;
   return {
     type: "reasoning",
-    summary: thinking == null || thinking === "" ? [] : [thinking],
+    summary: thinking === "" ? [] : [thinking],
     content: [],
     ...(isSigned && { encrypted: signature }),
     extra: reasoningBlock("thinking"),
@@ -173,7 +186,12 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
   const model = readModel(body.model);
   if (body.messages === undefined && body.input !== undefined)
     throw invalid("messages", `is missing; a request with \`input\` goes to ${responsesDoor}`);
-  const { messages, stream } = shaped(bodySchema, body, "");
+  const { messages } = body;
+  if (!Array.isArray(messages))
+    throw invalid(
+      "messages",
+      'must be an array of messages such as {"role":"user","content":"Hi"}',
+    );
   // A thread can be continued without a new message.
   if (messages.length === 0 && body.thread == null)
     throw invalid("messages", "must hold at least one message");
@@ -183,7 +201,10 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
   const { items, places } = new ConversationReader(messages, kindOfTool);
   const system = readSystem(body.system);
   const { choice, parallel } = readChoice(body.tool_choice, kindOfTool);
-  const config = shaped(groupSchema, body.output_config, "output_config");
+  const config =
+    body.output_config == null
+      ? undefined
+      : fieldsAt(body.output_config, "output_config", "an object");
   const isFormatMoved = config?.format == null && body.output_format != null;
   const sent = sentHeaders(headers, body);
   return {
@@ -202,7 +223,7 @@ export function readRequest(body: Fields, _path?: unknown, headers?: RequestHead
       ...readTier(params.serviceTier),
       ...(parallel === false && { parallelCalls: false }),
     } satisfies Params,
-    stream: stream === true,
+    stream: optionalFlagAt(body.stream, "stream") === true,
     usageWanted: true,
     extra: withHints(extra, body),
     repairs: isFormatMoved ? formatMoved : none,

@@ -2,10 +2,18 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
 import { reportForeign, ownExtra } from "../shared/content.ts";
-import { invalid, parametersOf, shaped } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  jsonSchema,
+  optionalFlagAt,
+  optionalTextAt,
+  parametersOf,
+  shaped,
+} from "../shared/shape.ts";
 import { filledText, given } from "../shared/loose.ts";
 import { messagesExtra } from "./extra.ts";
-import { choiceSchema, customToolSchema, toolSchema } from "./schema.ts";
 import type { KindOfTool } from "./read-request.ts";
 
 type ReadChoice = {
@@ -16,8 +24,11 @@ type ReadChoice = {
 /** Reads `tool_choice`, which also says whether several calls may be made at once. */
 export function readChoice(raw: unknown, kindOfTool: KindOfTool): ReadChoice {
   if (raw === undefined || raw === null) return {};
-  const { type, name, disable_parallel_tool_use } = shaped(choiceSchema, raw, "tool_choice");
-  const parallel = disable_parallel_tool_use === true ? false : undefined;
+  const PATH = "tool_choice";
+  const { type, ...form } = fieldsAt(raw, PATH, 'an object such as {"type":"auto"}');
+  const name = optionalTextAt(form.name, `${PATH}.name`);
+  const isOne = optionalFlagAt(form.disable_parallel_tool_use, `${PATH}.disable_parallel_tool_use`);
+  const parallel = isOne === true ? false : undefined;
   switch (type) {
     case "auto":
     case "none":
@@ -25,13 +36,13 @@ export function readChoice(raw: unknown, kindOfTool: KindOfTool): ReadChoice {
     case "any":
       return { choice: { type: "required" }, parallel };
     case "tool": {
-      if (name == null || name === "")
+      if (name === undefined || name === "")
         throw invalid("tool_choice.name", "must be the name of the tool to call");
       const tool = { kind: kindOfTool(name), name: clientName(name) };
       return { choice: { type: "tool", tool }, parallel };
     }
     default:
-      return type satisfies never;
+      throw invalid(`${PATH}.type`, "must be one of auto, any, tool, none");
   }
 }
 
@@ -139,20 +150,26 @@ const asDeferred = (tool: FunctionTool): FunctionTool => ({ ...tool, deferred: t
 const isDeferred = ({ extra }: FunctionTool): boolean => extra?.hints?.defer_loading === true;
 
 function readTool(raw: unknown, path: string): Tool {
-  const tool = shaped(toolSchema, raw, path);
-  if (tool.type == null || tool.type === "custom") return readCustom(tool, path);
-  const { kind, name } = familyOf(tool.type);
+  const tool = fieldsAt(raw, path, "a tool: an object with `name` and `input_schema`");
+  const type = optionalTextAt(tool.type, `${path}.type`) ?? "custom";
+  if (type === "custom") return readCustom(tool, path);
+  optionalTextAt(tool.name, `${path}.name`);
+  const { kind, name } = familyOf(type);
   const called = filledText(tool.name) ?? filledText(tool.mcp_server_name) ?? name ?? kind;
   return { type: "builtin", kind, name: clientName(called), dialect: "messages", raw: tool };
 }
 
 function readCustom(raw: Fields, path: string): FunctionTool {
-  const read = shaped(customToolSchema, raw, path);
-  const { type: _, name, description, input_schema, strict, defer_loading, ...rest } = read;
+  const { type: _, name, description, input_schema, strict, defer_loading, ...rest } = raw;
   return {
     type: "function",
-    name: clientName(name),
-    ...given({ description, schema: input_schema, strict }),
+    name: clientName(filledTextAt(name, `${path}.name`)),
+    ...given({
+      description: optionalTextAt(description, `${path}.description`),
+      schema:
+        input_schema == null ? undefined : shaped(jsonSchema, input_schema, `${path}.input_schema`),
+      strict: optionalFlagAt(strict, `${path}.strict`),
+    }),
     ...messagesExtra(rest, { defer_loading }),
   };
 }

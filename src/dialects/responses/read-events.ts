@@ -76,7 +76,8 @@ class ResponsesReader implements EventReader {
     const raw = unwrapped(value);
     // Ignores a frame truncated by the end of the connection; the missing end reports the cut.
     if (raw === undefined) return partial ? undefined : this.#unreadable(data, name);
-    const type = typeOf(raw, name);
+    // The name of the event marks an error, whatever its type is.
+    const type = name === "error" ? name : (filledText(raw.type) ?? name);
     if (this.#error !== undefined && type !== "response.failed") return this.end(emit);
     if (raw.type !== type || raw !== value) this.#output.markRepaired();
     const sequence = this.#count(raw.sequence_number);
@@ -175,12 +176,12 @@ class ResponsesReader implements EventReader {
         return this.#end(fieldsOf(raw.response) ?? {}, "completed");
       case "response.output_item.added":
         this.#runs.repeated = undefined;
-        this.#startUnannounced();
+        if (!this.#started) this.#startUnannounced();
         this.#output.added(raw);
         return undefined;
       case "response.output_item.done":
         this.#runs.repeated = undefined;
-        this.#startUnannounced();
+        if (!this.#started) this.#startUnannounced();
         this.#output.done(raw);
         return undefined;
       case "error":
@@ -196,7 +197,7 @@ class ResponsesReader implements EventReader {
           const fault = upstreamError(raw) ?? unmarked;
           return fault === undefined ? undefined : this.#fail(fault);
         }
-        this.#startUnannounced();
+        if (!this.#started) this.#startUnannounced();
         this.#output.each(type, raw);
         return undefined;
     }
@@ -240,7 +241,6 @@ class ResponsesReader implements EventReader {
 
   /** Starts a turn whose items come without `response.created`. */
   #startUnannounced(): void {
-    if (this.#started) return;
     this.#output.markRepaired();
     this.#start({});
   }
@@ -299,7 +299,10 @@ class ResponsesReader implements EventReader {
     const fault = unreadableFault(data, name);
     if (fault === undefined) return;
     // It could only have repeated the request: nothing of the answer is lost.
-    if (isLifecycle(data, name)) return this.#startUnannounced();
+    if (isLifecycle(data, name)) {
+      if (!this.#started) this.#startUnannounced();
+      return;
+    }
     this.#fail(fault);
   }
 
@@ -314,10 +317,6 @@ class ResponsesReader implements EventReader {
 }
 
 export const readEvents = (context: ReadContext): EventReader => new ResponsesReader(context);
-
-/** The name of the event marks an error, whatever its type is. */
-const typeOf = ({ type }: Fields, name: string | undefined): string | undefined =>
-  name === "error" ? name : (filledText(type) ?? name);
 
 const isItemEvent = (type: string): boolean =>
   /^response\.(output_text|refusal|content_part|reasoning|function_call_arguments|custom_tool_call_input)/.test(
