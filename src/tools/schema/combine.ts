@@ -35,10 +35,10 @@ export function writeAll(schema: Fields, writer: SchemaWriter, within: Within): 
 }
 
 /** Follows references; undefined if they lead back to one in `through`. */
-function follow(
+export function follow(
   schema: JsonSchema,
   root: JsonSchema,
-  through: Set<string>,
+  through = new Set<string>(),
 ): JsonSchema | undefined {
   let target: JsonSchema | undefined = schema;
   while (isFields(target) && typeof target.$ref === "string") {
@@ -94,7 +94,7 @@ export function writeUnion(
   if (nodes.every(({ codec }) => codec === undefined)) return { schema: written };
   const codec = unionCodec(
     nodes.map((node, at) => ({
-      client: follow(branches[at]?.schema ?? true, root, new Set()) ?? true,
+      client: follow(branches[at]?.schema ?? true, root) ?? true,
       upstream: writer.followWritten(node.schema),
       codec: node.codec,
     })),

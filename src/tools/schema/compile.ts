@@ -5,7 +5,7 @@ import { impliedTypes, resolve, typeOfValue, typesIn } from "../../schema/keywor
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, jsonText, texts, wrapped, type Codec } from "./codec.ts";
-import { writeAll, writeTypes, writeUnion } from "./combine.ts";
+import { follow, writeAll, writeTypes, writeUnion } from "./combine.ts";
 import { writeArray, writeObject } from "./object.ts";
 
 /** A client's schema in a form that one upstream takes. */
@@ -96,7 +96,7 @@ export class SchemaWriter {
     const { root } = this;
     const { anyRoot = !isNeverObject(root) } = this.rule;
     if (anyRoot) return this.write(root, new Set(["#"]));
-    const target = withProperties(this.#withoutConditions(followed(root, root)));
+    const target = withProperties(this.#withoutConditions(follow(root, root) ?? root));
     if (target !== root) this.changed = true;
     this.top = target;
     const node = this.write(target, new Set(["#"]));
@@ -335,13 +335,6 @@ function withProperties(schema: JsonSchema): JsonSchema {
   return { ...schema, type, properties: {} };
 }
 const isRemark = wordSet("type description $schema");
-
-/** Follows a schema that is a reference, for up to eight steps. */
-function followed(schema: JsonSchema, root: JsonSchema, steps = 8): JsonSchema {
-  if (!isFields(schema) || typeof schema.$ref !== "string" || steps === 0) return schema;
-  const target = resolve(root, schema.$ref);
-  return target === undefined ? schema : followed(target, root, steps - 1);
-}
 
 const UNIONS = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
