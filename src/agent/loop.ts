@@ -6,8 +6,9 @@ import type { Clock } from "../turn/clock.ts";
 import type { Decision } from "../turn/decision.ts";
 import { addUsage, isCut, type StopReason, type Usage } from "../turn/event.ts";
 import { Fault } from "../turn/fault.ts";
+import { textMessage } from "../turn/item.ts";
 import { clientName, type ClientName } from "../turn/names.ts";
-import type { Call, Fields, Item, Message, Params, Result, ToolChoice } from "../turn/turn.ts";
+import type { Call, Fields, Item, Params, Result, ToolChoice } from "../turn/turn.ts";
 import type { Adapter, ModelRequest } from "./adapter.ts";
 import { type Agent, type Checked, validated } from "./agent.ts";
 import { type OpenedReading, type Reading, readingText } from "./catalog.ts";
@@ -278,12 +279,6 @@ const textOf = (items: readonly Item[]): string =>
     .flatMap((item) => (item.type === "message" ? item.parts : []))
     .map((part) => (part.type === "text" || part.type === "refusal" ? part.text : ""))
     .join("");
-
-const textMessage = (role: Message["role"], text: string): Message => ({
-  type: "message",
-  role,
-  parts: [{ type: "text", text }],
-});
 
 /** Calls the model and emits its answer as it arrives. Throws the Fault of a failed answer. */
 async function* callModel(

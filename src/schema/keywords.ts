@@ -72,6 +72,9 @@ export const typesIn = (schema: Fields): readonly string[] => {
   return Array.isArray(type) ? type.filter((one) => typeof one === "string") : [];
 };
 
+export const isNumeric = (type: string | undefined): boolean =>
+  type === "number" || type === "integer";
+
 /** The values of an `enum` or `const`. */
 export function allowedValues(schema: Fields): readonly unknown[] | undefined {
   if ("const" in schema) return [schema.const];

@@ -1,5 +1,5 @@
 import type { AnyName } from "./names.ts";
-import type { Item, Message } from "./turn.ts";
+import type { Item, Message, Role } from "./turn.ts";
 
 export const isByModel = <Name extends AnyName>(item: Item<Name>): boolean =>
   item.type === "call" ||
@@ -17,3 +17,9 @@ export const isBySystem = <Name extends AnyName>(item: Item<Name>): item is Mess
 /** True for a message that its dialect keeps in the field for instructions. */
 export const isInstructions = <Name extends AnyName>(item: Item<Name>): item is Message =>
   item.type === "message" && item.instructions === true;
+
+export const textMessage = (role: Role, text: string): Message => ({
+  type: "message",
+  role,
+  parts: [{ type: "text", text }],
+});

@@ -1,4 +1,4 @@
-import { isByModel, isBySystem, isOfModelTurn } from "../../turn/item.ts";
+import { isByModel, isBySystem, isOfModelTurn, textMessage } from "../../turn/item.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -126,12 +126,6 @@ function fitNames(history: TracedItems, context: RepairContext): TracedItems {
     draft.keep(place);
   });
 }
-
-const textMessage = (role: "assistant" | "user", text: string): Item<UpstreamName> => ({
-  type: "message",
-  role,
-  parts: [{ type: "text", text }],
-});
 
 /** Adds the model's `words` where another speaker follows results. */
 function answerResults(history: TracedItems, words: string, context: RepairContext): TracedItems {

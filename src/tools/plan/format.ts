@@ -6,7 +6,7 @@ import type { Emit, EventStage } from "../../stream/stage.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { TurnEnd, TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
-import { isBySystem } from "../../turn/item.ts";
+import { isBySystem, textMessage } from "../../turn/item.ts";
 import type { ClientName, UpstreamName } from "../../turn/names.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
@@ -145,11 +145,7 @@ export function withInstructions(
   }
   const { roles } = history ?? {};
   const role = (["system", "developer"] as const).find((one) => roles?.includes(one) !== false);
-  const message: Message = {
-    type: "message",
-    role: role ?? "user",
-    parts: [{ type: "text", text: instructions }],
-  };
+  const message = textMessage(role ?? "user", instructions);
   const later = items.map((_, at) => itemPlace({ items, places }, at));
   return { items: [message, ...items], places: [0, ...later] };
 }

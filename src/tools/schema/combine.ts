@@ -1,6 +1,7 @@
 import { roundedNumber } from "../../json/exact.ts";
 import { isFields, ordered } from "../../json/json.ts";
 import {
+  isNumeric,
   isOfType,
   isSchema,
   requiredIn,
@@ -269,7 +270,6 @@ function areApart(one: JsonSchema, other: JsonSchema): boolean {
 
 const overlap = (one: string, other: string): boolean =>
   one === other || (isNumeric(one) && isNumeric(other));
-const isNumeric = (type: string): boolean => type === "number" || type === "integer";
 
 const valuesOf = (schema: unknown): readonly unknown[] | undefined =>
   isFields(schema) ? allowedValues(schema) : undefined;

@@ -1,14 +1,13 @@
 /** Chooses the tools that the demo calls. */
 
 import { isFields } from "../../json/json.ts";
-import { requiredIn, typesIn } from "../../schema/keywords.ts";
+import { isNumeric, requiredIn, typesIn } from "../../schema/keywords.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { CustomTool, Fields, FunctionTool, Tool } from "../../turn/turn.ts";
 import { exampleOf } from "./example.ts";
 import {
   isCommand,
   isFreeText,
-  isNumeric,
   onOneLine,
   stemsOf,
   subjectsOf,

@@ -1,7 +1,7 @@
 /** Reads the user's text: the words that may name tools, and the values for arguments. */
 
 import { isFields } from "../../json/json.ts";
-import { typesIn } from "../../schema/keywords.ts";
+import { isNumeric, typesIn } from "../../schema/keywords.ts";
 import type { ValueSource } from "./example.ts";
 
 /** Words that name no tool and no value. */
@@ -128,9 +128,6 @@ const FOLDER = /^(?:cwd|dir|directory|workdir|workingdirectory)$/;
 export const isFreeText = (name: string): boolean => FREE_TEXT.test(plainName(name));
 
 export const isCommand = (name: string): boolean => COMMAND.test(plainName(name));
-
-export const isNumeric = (type: string | undefined): boolean =>
-  type === "number" || type === "integer";
 
 const PLACE = "(\\p{Lu}[\\p{L}'-]*(?: \\p{Lu}[\\p{L}'-]*)*|\\S+@\\S+|[\\p{L}\\p{N}_]+)";
 
