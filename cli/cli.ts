@@ -211,8 +211,11 @@ Examples:
 program
   .command("plan")
   .description("show how the tools and parameters of a request are sent, without sending it")
-  .argument("<request>", "Chat Completions or Responses request as a JSON file, or - for stdin")
-  .option("-m, --model <name>", "model to use instead of the one in the request")
+  .argument("<request>", "request of any client as a JSON file, or - for stdin")
+  .option(
+    "-m, --model <name>",
+    "model to use instead of the one in the request; Gemini clients name it in the path",
+  )
   .addOption(configOption())
   .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
   .option("--json", "print the plan as JSON")

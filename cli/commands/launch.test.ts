@@ -43,3 +43,8 @@ it("tells what it cost where the price is known", () => {
 it("counts turns that were gone before they were asked for", () => {
   expect(countTurns({ ...batch([]), lost: 7 }).turns).toBe(7);
 });
+
+it("counts a turn that runs when the agent has been ended", () => {
+  const running = [{ requestId: "r" }] as unknown as ReturnType<typeof batch>["running"];
+  expect(countTurns({ ...batch([]), running }).turns).toBe(1);
+});

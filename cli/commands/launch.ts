@@ -249,8 +249,10 @@ function report(
   }
 }
 
+type Arrived = Pick<FeedBatch, "turns" | "lost" | "running">;
+
 /** The turns that have arrived at a gateway since the start of the watch; undefined if they are unknown. */
-export type Arrivals = () => Promise<Pick<FeedBatch, "turns" | "lost"> | undefined>;
+export type Arrivals = () => Promise<Arrived | undefined>;
 
 /** Watches a gateway by its private socket; turns of a gateway elsewhere are unknown. */
 export async function watchArrivals(url: string, env: Environment): Promise<Arrivals> {
@@ -271,6 +273,7 @@ export async function watchArrivals(url: string, env: Environment): Promise<Arri
       batches && {
         turns: batches.flatMap(({ turns }) => turns),
         lost: batches.reduce((sum, { lost }) => sum + lost, 0),
+        running: batches.flatMap(({ running }) => running),
       }
     );
   };
@@ -287,8 +290,9 @@ export type TurnCount = {
   readonly faults: Readonly<Record<string, number>>;
 };
 
-export function countTurns({ turns: rows, lost }: Pick<FeedBatch, "turns" | "lost">): TurnCount {
-  let turns = lost;
+/** Counts turns. One is still running if its agent was ended in the middle of it. */
+export function countTurns({ turns: rows, lost, running }: Arrived): TurnCount {
+  let turns = lost + running.length;
   let calls = 0;
   let usage: { input: number; output: number } | undefined;
   let cost: number | undefined;

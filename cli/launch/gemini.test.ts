@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isTerminal } from "../../src/terminal.ts";
 import type { AgentTarget, Pointing } from "./agent.ts";
 import { geminiAgent } from "./gemini.ts";
 
@@ -180,6 +181,12 @@ describe("the variables of a launched Gemini CLI", () => {
       GOOGLE_GENAI_USE_VERTEXAI: "",
       GOOGLE_GENAI_USE_GCA: "",
     });
+  });
+
+  it("leave it one process without a terminal, since its first one of two ignores signals", () => {
+    const { point } = homeWith({});
+    const { GEMINI_CLI_NO_RELAUNCH: isAlone } = point().env ?? {};
+    expect(isAlone).toBe(isTerminal() ? undefined : "true");
   });
 
   it.each<[string, Readonly<Record<string, string>>, string, string | undefined]>([

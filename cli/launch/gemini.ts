@@ -10,6 +10,7 @@ import {
   fieldsOf,
   filledText,
   isLoopback,
+  isTerminal,
   readTextFile,
   refusal,
 } from "../../src/terminal.ts";
@@ -224,6 +225,9 @@ export const geminiAgent: LaunchAgent = {
         // Empty, so that no `.env` file sets them.
         GOOGLE_GENAI_USE_VERTEXAI: "",
         GOOGLE_GENAI_USE_GCA: "",
+        // It starts itself again to restart by command, and its first process ignores the signals
+        // that a terminal sends to both.
+        ...(isTerminal() ? {} : { GEMINI_CLI_NO_RELAUNCH: "true" }),
         GEMINI_CLI_HOME: folder,
         GEMINI_CLI_TRUSTED_FOLDERS_PATH:
           env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"] || join(home, FOLDER, "trustedFolders.json"),

@@ -6,7 +6,7 @@ const programs = [
   ["claude", /^claude-(?:cli|code)\b/i],
   ["opencode", /\bopencode\b/i],
   ["qwen", /^qwen-?code\b/i],
-  ["gemini", /^gemini-?cli\b/i],
+  ["gemini", /^gemini-?cli\b|\bproxy_client=geminicli\b/i],
   ["cline", /\bcline\b/i],
   ["roo", /\broo-?code\b/i],
   ["kilo", /\bkilo-?code\b/i],
@@ -22,6 +22,7 @@ const programs = [
   ["ai-sdk", /\bai-sdk\//i],
   ["anthropic-sdk", /\banthropic\//i],
   ["openai-sdk", /\bopenai\//i],
+  ["google-sdk", /\bgoogle-genai-sdk\//i],
   ["curl", /^curl\//i],
 ] as const satisfies readonly (readonly [string, RegExp])[];
 
