@@ -249,14 +249,14 @@ const mostLines: Readonly<Record<string, number>> = {
   stream: 1922,
   tools: 6467,
   profiles: 1700,
-  dialects: 15300,
+  dialects: 16170,
   upstreams: 6400,
   agent: 2458,
-  history: 3838,
+  history: 4030,
   observe: 4980,
-  gateway: 11200,
+  gateway: 11230,
   host: 4660,
-  cli: 7990,
+  cli: 8210,
 };
 
 /** Files in the largest import cycle. */
@@ -266,7 +266,7 @@ const LARGEST_CYCLE = 4;
 const turnCeilings: Readonly<Record<string, readonly [number, number, number]>> = {
   "chat on chat": [378, 767, 127],
   "Messages on Responses": [454, 1007, 135],
-  "300 folded tools": [471, 1009, 216],
+  "300 folded tools": [471, 1009, 270],
   "chat: answer with one tool": [323, 519, 53],
   "chat: stream of 100 deltas": [339, 931, 101],
   "chat: stream of 1,000 argument fragments": [369, 2142, 550],

@@ -186,7 +186,7 @@ describe("a configuration", () => {
         },
       }),
     ).toEqual([
-      "upstreams.a.dialect: is none of chat, responses, messages, codex, scripted; did you mean `dialect: chat`?",
+      "upstreams.a.dialect: is none of chat, responses, messages, gemini, codex, scripted; did you mean `dialect: chat`?",
       "upstreams.b.dialect: is missing; did you mean `dialect: chat`?",
       "upstreams.a.base_url: is not an http(s) address; write it whole, such as `https://api.example.com/v1`",
       "upstreams.a.apikey: is not a known key; did you mean `api_key`?",

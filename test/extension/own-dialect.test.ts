@@ -116,7 +116,7 @@ describe("a dialect that a user of the library wrote", () => {
   it("is one that a configuration may name only where it is given", () => {
     const config = { upstreams: { toy: { dialect: "toy", base_url: "http://127.0.0.1/v1" } } };
     expect(() => createGateway(config)).toThrow(
-      "upstreams.toy.dialect: is none of chat, responses, messages, codex, scripted",
+      "upstreams.toy.dialect: is none of chat, responses, messages, gemini, codex, scripted",
     );
   });
 });

@@ -26,7 +26,7 @@ export const backends: readonly Backend[] = [
 export type Say = (results: ReadonlyMap<string, string>, index: number) => FakeAnswer;
 
 /** A model that speaks the dialect of an upstream. */
-export function modelOf(back: Backend, say: Say): Model {
+function modelOf(back: Backend, say: Say): Model {
   if (back === "gemini") return geminiModel(({ body }, index) => say(geminiResults(body), index));
   return ({ method, body }, index) => {
     if (method === "GET") return json({ object: "list", data: [{ id: "m" }] });

@@ -1,4 +1,4 @@
-import { slices, toolLoop, wantedCalls, type FakeAnswer } from "./fake-model.ts";
+import { slices, wantedCalls, type FakeAnswer } from "./fake-model.ts";
 import {
   json,
   sse,
@@ -11,10 +11,10 @@ import {
 const usageMetadata = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };
 const HEAD = { modelVersion: "fake-1", responseId: "gemini-fake" };
 /** The answer to every `countTokens`. */
-export const COUNTED = 31;
+const COUNTED = 31;
 
 /** The signature of a part, as an upstream of this name would make it. */
-export const signatureOf = (id: string): string => Buffer.from(`signed ${id}`).toString("base64");
+const signatureOf = (id: string): string => Buffer.from(`signed ${id}`).toString("base64");
 
 /** Says it in the Gemini dialect: as SSE, as a JSON array or whole, as the path asks. */
 export function answerInGemini(path: string, ...says: readonly FakeAnswer[]): Answer {
@@ -128,5 +128,3 @@ const model = {
   outputTokenLimit: 65_536,
   supportedGenerationMethods: ["generateContent", "countTokens"],
 };
-
-export const geminiToolLoop: Model = geminiModel(({ body }) => toolLoop(geminiResults(body)));

@@ -225,11 +225,3 @@ export function readGeminiBody(body: Body): ClientAnswer {
     error: undefined,
   };
 }
-
-/** The answer of a stream as its client sees it. */
-export function readGeminiAnswer(text: string, form: GeminiForm = "sse"): ClientAnswer {
-  const { chunks, error } = readGeminiStream(text, form);
-  if (chunks.length === 0)
-    return { text: "", refusal: "", reasoning: "", calls: [], stop: "", error };
-  return { ...readGeminiBody(foldGemini(chunks)), error };
-}

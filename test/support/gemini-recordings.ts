@@ -27,9 +27,9 @@ if (index.length === 0)
 
 export const geminiRecordings: readonly GeminiRecording[] = index
   .filter(({ dialect }) => dialect === "google")
-  .map(({ format, dialect: _, ...entry }) => {
+  .map((entry) => {
     const text = readFileSync(folder + entry.file, "utf8");
-    const streamed = format === "jsonl";
+    const streamed = entry.format === "jsonl";
     const data = streamed ? text.split("\n").filter((line) => line.trim() !== "") : [text];
-    return { ...entry, streamed, data };
+    return Object.assign(entry, { streamed, data });
   });

@@ -206,7 +206,7 @@ describe.skipIf(process.platform === "win32")(
       const smoke = await run("smoke", "--url", url);
       expect(smoke.said).toContain("model openai/gpt-5.5: bursts of 2 or more calls");
       expect(smoke.said).toContain(`Configuration: no file (keys: ${SOURCES})`);
-      expect(smoke.said).toContain("12 of 12 answers are correct.");
+      expect(smoke.said).toContain("16 of 16 answers are correct.");
       expect(since()).toEqual({ openai: ["gpt-5.5"] });
       const status = await run("status");
       expect(status.said).toContain(`configuration  no file (keys: ${SOURCES})`);

@@ -130,7 +130,7 @@ function isFailure(response: unknown): boolean {
 }
 
 /** True for a part that holds media. */
-export const isMedia = (part: Fields): boolean => part.inlineData != null || part.fileData != null;
+const isMedia = (part: Fields): boolean => part.inlineData != null || part.fileData != null;
 
 /** The texts of instructions: one content, its parts, or a text. */
 export function readInstructions(raw: unknown, path: string, repair: Repair): Part[] {

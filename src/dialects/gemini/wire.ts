@@ -21,14 +21,6 @@ export const partKinds = [
 ] as const;
 export type PartKind = (typeof partKinds)[number];
 
-/** Parts that report the provider's own work. They are opaque items, kept whole except for their signature. */
-export const workKinds: ReadonlySet<PartKind> = new Set([
-  "executableCode",
-  "codeExecutionResult",
-  "toolCall",
-  "toolResponse",
-]);
-
 /** The kind of a part; undefined if the part holds at most a signature. */
 export const partKind = (part: Fields): PartKind | undefined =>
   partKinds.find((kind) => part[kind] !== undefined && part[kind] !== null);
