@@ -61,36 +61,38 @@ async function heardAsGemini(recording: GeminiRecording, stream: boolean): Promi
   };
 }
 
-describe.each(geminiRecordings)("$file", (recording) => {
-  const { text, usage } = recording;
-  const {
-    promptTokenCount: input = 0,
-    candidatesTokenCount: said = 0,
-    thoughtsTokenCount: reasoning = 0,
-  } = usage;
+describe.skipIf(geminiRecordings.length === 0)("what Gemini really answered", () => {
+  describe.each(geminiRecordings)("$file", (recording) => {
+    const { text, usage } = recording;
+    const {
+      promptTokenCount: input = 0,
+      candidatesTokenCount: said = 0,
+      thoughtsTokenCount: reasoning = 0,
+    } = usage;
 
-  it.each(doors)("is what was recorded at the %s door", async (door) => {
-    for (const stream of [true, false]) {
-      const answer = await readAnswer(
-        door,
-        await ask(here.served, door, { model: modelOf(recording), stream }),
-      );
-      expect(answer).toMatchObject({ text, error: undefined, status: 200 });
-      const calls = answer.calls.map((call) => ({
-        name: call.name,
-        input: JSON.parse(call.input) as unknown,
-      }));
-      expect(calls).toEqual(wantedCalls(recording));
-      expect(new Set(answer.calls.map(({ id }) => id)).size).toBe(calls.length);
-      expect(answer.calls.every(({ complete }) => complete)).toBe(true);
-      const counts = { input, output: said + reasoning, reasoning };
-      expect(here.served.turns().at(-1)?.usage).toMatchObject(counts);
-    }
-  });
+    it.each(doors)("is what was recorded at the %s door", async (door) => {
+      for (const stream of [true, false]) {
+        const answer = await readAnswer(
+          door,
+          await ask(here.served, door, { model: modelOf(recording), stream }),
+        );
+        expect(answer).toMatchObject({ text, error: undefined, status: 200 });
+        const calls = answer.calls.map((call) => ({
+          name: call.name,
+          input: JSON.parse(call.input) as unknown,
+        }));
+        expect(calls).toEqual(wantedCalls(recording));
+        expect(new Set(answer.calls.map(({ id }) => id)).size).toBe(calls.length);
+        expect(answer.calls.every(({ complete }) => complete)).toBe(true);
+        const counts = { input, output: said + reasoning, reasoning };
+        expect(here.served.turns().at(-1)?.usage).toMatchObject(counts);
+      }
+    });
 
-  it("is what was recorded for the clients of Anthropic and Google", async () => {
-    for (const stream of [true, false])
-      for (const hear of [heardAsClaude, heardAsGemini])
-        expect(await hear(recording, stream)).toEqual({ text, calls: wantedCalls(recording) });
+    it("is what was recorded for the clients of Anthropic and Google", async () => {
+      for (const stream of [true, false])
+        for (const hear of [heardAsClaude, heardAsGemini])
+          expect(await hear(recording, stream)).toEqual({ text, calls: wantedCalls(recording) });
+    });
   });
 });
