@@ -47,6 +47,10 @@ export const genericResponses: Profile = {
         },
         code_execution: { type: "code_interpreter", container: { type: "auto" } },
       },
+      gemini: {
+        web_search: { type: "web_search" },
+        code_execution: { type: "code_interpreter", container: { type: "auto" } },
+      },
     },
   },
   params: {},
@@ -66,10 +70,15 @@ const webSearch = {
 /** The code interpreter of other dialects in that form. */
 const codeExecution = { type: "code_execution_20250825", name: "code_execution" } as const;
 
-/** Tools of the OpenAI API in Anthropic's form. */
+/** Tools of other dialects in Anthropic's form. */
 export const anthropicForms = {
   responses: { web_search: webSearch, code_interpreter: codeExecution },
   chat: { web_search: webSearch, code_interpreter: codeExecution },
+  gemini: {
+    web_search: webSearch,
+    web_fetch: { type: "web_fetch_20250910", name: "web_fetch" },
+    code_execution: codeExecution,
+  },
 } as const satisfies Profile["tools"]["foreign"];
 
 /** Any server that speaks Messages: most run open models, and no tools. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sent } from "../../test/support/profile-requests.ts";
+import { sending, sent } from "../../test/support/profile-requests.ts";
 import { capabilitiesSchema } from "../gateway/capabilities.ts";
 import type { Fields } from "../turn/turn.ts";
 import { profileFor, profiles } from "./profiles.ts";
@@ -140,6 +140,30 @@ describe("what each provider is sent", () => {
     const preview = { ...search, type: "web_search_preview" };
     expect(sent(name, { tools: [preview] })["tools"]).toHaveLength(1);
   });
+
+  const contents = [{ role: "user", parts: [{ text: "Hi" }] }];
+
+  it.each([
+    ["openai-responses", { type: "web_search" }],
+    ["generic-responses", { type: "web_search" }],
+    ["xai-responses", { type: "web_search" }],
+    ["anthropic", { type: "web_search_20250305", name: "web_search" }],
+    ["gemini", { googleSearch: {} }],
+  ])("%s searches the web by its own tool for a client of Gemini's API", (name, expected) => {
+    const { body, decisions } = sending(name, { contents, tools: [{ googleSearch: {} }] });
+    expect(body["tools"]).toEqual([expected]);
+    expect(decisions.filter(({ action }) => action !== "reshaped")).toEqual([]);
+  });
+
+  it.each(["openai-responses", "anthropic"])(
+    "%s is offered no tool of Gemini's API that it has in another form only",
+    (name) => {
+      const weather = { functionDeclarations: [{ name: "weather", description: "Looks." }] };
+      const own = [{ fileSearch: {} }, { mcpServers: [{ name: "lab" }] }, { computerUse: {} }];
+      const { tools } = sent(name, { contents, tools: [weather, ...own] });
+      expect(tools).toMatchObject([{ name: "weather" }]);
+    },
+  );
 
   it.each(["openai", "deepseek", "gemini-chat", "groq", "moonshot", "xai", "generic-chat"])(
     "%s is offered no search that it does not have",

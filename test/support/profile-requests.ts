@@ -26,7 +26,7 @@ export function sending(
       .find((found) => found !== undefined);
   if (profile === undefined) throw new Error(`no profile ${name}`);
   const door = builtinDialects.doorFor(asked);
-  const input = "messages" in asked ? {} : { input: "Hi" };
+  const input = "messages" in asked || "contents" in asked ? {} : { input: "Hi" };
   const turn = door.readRequest({ model: "m", ...input, ...asked });
   let text = "{}";
   const upstream: Upstream = {

@@ -112,10 +112,14 @@ export function planToolDeclaration(
   return shortened(grouped, grouped.offer ?? own.offer, profile);
 }
 
-/** True if an upstream has a form for a tool as the client's dialect declares it. */
+/**
+ * True if an upstream has a form for a tool as the client's dialect declares it. Dialects whose
+ * tools have a `type` declare most kinds alike.
+ */
 function hasForm(tool: Callable, kind: string, profile: Profile): boolean {
-  if (tool.type !== "builtin" || toolKindOf(kind)?.isDialectBound !== true) return true;
-  return takesFrom(tool.dialect, profile) || templateFor(tool, profile) !== undefined;
+  if (tool.type !== "builtin") return true;
+  if (takesFrom(tool.dialect, profile) || templateFor(tool, profile) !== undefined) return true;
+  return toolKindOf(kind)?.isDialectBound !== true && typeof tool.raw.type === "string";
 }
 
 /** True for an unknown tool of a client that speaks the upstream's own dialect: it is passed on. */
@@ -191,8 +195,12 @@ const lostFields = ({ raw, dialect }: BuiltinTool, used: ReadonlySet<string>, to
   to.tools.foreign?.[dialect] === undefined
     ? []
     : Object.keys(raw)
-        .filter((key) => raw[key] != null && !used.has(key) && !idleFields.has(key))
+        .filter((key) => !isUnset(raw[key]) && !used.has(key) && !idleFields.has(key))
         .map((key) => `\`${key}\` does not exist in the upstream's form`);
+
+/** True for the settings of a tool without any. */
+const isUnset = (value: unknown): boolean =>
+  value == null || (isFields(value) && Object.keys(value).length === 0);
 
 type FilledTemplate = {
   readonly raw: Fields;
