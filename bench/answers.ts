@@ -27,7 +27,7 @@ export function answerOf(scenario: Scenario): Answer {
     return scenario.pace === "drip" ? drip(pieces) : burst(pieces);
   };
   return {
-    whole: once(wholeAnswer(model, reply)),
+    whole: wholeOf(wholeAnswer(model, reply)),
     stream: pack(["[DONE]"]),
     counted: pack([counted, "[DONE]"]),
   };
@@ -67,7 +67,13 @@ export function drip(pieces: readonly string[]): Part[] {
   return [streamHead, ...pieces, lastChunk].flatMap(once);
 }
 
-export function once(text: string): Part[] {
+/** An answer in one piece of JSON. */
+export function wholeOf(json: string): Part[] {
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(json)}\r\n\r\n`;
+  return once(head + json);
+}
+
+function once(text: string): Part[] {
   return [{ bytes: Buffer.from(text), times: 1 }];
 }
 
@@ -100,8 +106,7 @@ function wholeAnswer(model: string, reply: Reply): string {
       : { role: "assistant", content: null, refusal: null, tool_calls: [wholeCall(reply, said)] };
   const finish = reply.type === "text" ? "stop" : "tool_calls";
   const choice = { index: 0, message, logprobs: null, finish_reason: finish };
-  const body = JSON.stringify({ ...base(model, "chat.completion"), choices: [choice], usage });
-  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  return JSON.stringify({ ...base(model, "chat.completion"), choices: [choice], usage });
 }
 
 function wholeCall(reply: Reply & { readonly type: "call" }, said: string) {

@@ -1,16 +1,6 @@
 import type { Job } from "./load.ts";
-import { requestBody, type Scenario } from "./scenarios.ts";
+import { requestBody, requestPath, type Scenario } from "./scenarios.ts";
 import type { Subject } from "./subjects/subject.ts";
-
-const paths: Readonly<Record<Subject["door"], string>> = {
-  chat: "/v1/chat/completions",
-  responses: "/v1/responses",
-  messages: "/v1/messages",
-};
-
-export function pathOf(subject: Subject): string {
-  return paths[subject.door];
-}
 
 export function headersOf(subject: Subject): Record<string, string> {
   return { "content-type": "application/json", authorization: "Bearer x", ...subject.headers };
@@ -25,7 +15,8 @@ export function askOf(subject: Subject, scenario: Scenario, least = 0): Job["ask
     "content-length": String(Buffer.byteLength(body)),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const text = `POST ${pathOf(subject)} HTTP/1.1\r\n${lines.join("")}\r\n${body}`;
+  const path = requestPath(scenario, subject.door, subject.prefix);
+  const text = `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`;
   return { text, least: least || leastBytes(scenario) };
 }
 

@@ -1,4 +1,4 @@
-import { type Answer, burst, drip, httpChunk, once } from "./answers.ts";
+import { type Answer, burst, drip, httpChunk, wholeOf } from "./answers.ts";
 import type { Scenario } from "./scenarios.ts";
 
 const usage = { input_tokens: 400, output_tokens: 100 };
@@ -38,11 +38,5 @@ export function messagesAnswerOf({ id: model, reply, pace }: Scenario): Answer {
       ? { ...opened, input: JSON.parse(said) as unknown }
       : { type: "text", text: said };
   const body = JSON.stringify({ ...head, content: [block], stop_reason, usage });
-  const lines = [
-    "HTTP/1.1 200 OK",
-    "content-type: application/json",
-    `content-length: ${Buffer.byteLength(body)}`,
-  ];
-  const whole = once(`${lines.join("\r\n")}\r\n\r\n${body}`);
-  return { whole, stream, counted: stream };
+  return { whole: wholeOf(body), stream, counted: stream };
 }

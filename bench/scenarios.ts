@@ -26,10 +26,10 @@ export type Reply =
   | { readonly type: "text"; readonly fragments: readonly string[] }
   | { readonly type: "call"; readonly name: string; readonly fragments: readonly string[] };
 
-export type Door = "chat" | "responses" | "messages";
+export type Door = "chat" | "responses" | "messages" | "gemini";
 
-/** What stands before the name of a model that is asked in the Messages dialect. */
-export const MESSAGES_PREFIX = "claude-";
+/** What stands before the name of a model that is asked in a dialect other than chat. */
+export const prefixes = { messages: "claude-", gemini: "gemini-" } as const;
 
 /** The rows every subject is measured on. */
 export const scenarios: readonly Scenario[] = [
@@ -124,6 +124,7 @@ export function requestBody(scenario: Scenario, door: Door, prefix = ""): string
       })),
       stream,
     });
+  if (door === "gemini") return geminiBody(scenario);
   if (door === "chat")
     return JSON.stringify({
       model,
@@ -142,6 +143,42 @@ export function requestBody(scenario: Scenario, door: Door, prefix = ""): string
       strict: false,
     })),
     stream,
+  });
+}
+
+/** The path of the request, which names the model in one dialect. */
+export function requestPath({ id, stream }: Scenario, door: Door, prefix = ""): string {
+  const action = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+  return door === "gemini" ? `/v1beta/models/${prefix}${id}:${action}` : paths[door];
+}
+
+const paths = {
+  chat: "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+} as const;
+
+function geminiBody({ messages, tools }: Scenario): string {
+  const system = messages.filter(({ role }) => role === "system");
+  return JSON.stringify({
+    contents: messages
+      .filter(({ role }) => role !== "system")
+      .map(({ role, content: text }) => ({
+        role: role === "user" ? "user" : "model",
+        parts: [{ text }],
+      })),
+    ...(system.length > 0 && {
+      systemInstruction: { parts: system.map(({ content: text }) => ({ text })) },
+    }),
+    tools: [
+      {
+        functionDeclarations: tools.map(({ name, description, parameters }) => ({
+          name,
+          description,
+          parametersJsonSchema: parameters,
+        })),
+      },
+    ],
   });
 }
 

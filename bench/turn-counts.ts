@@ -15,7 +15,15 @@ import { getHeapStatistics } from "node:v8";
 import { createGateway, type Exchange, type Gateway } from "../src/index.ts";
 import { nodeRuntime } from "../src/host/platform/node.ts";
 import type { Connect, HttpRequest, ResponseHandler } from "../src/upstreams/http/transport.ts";
-import { requestBody, scenarios, type Door, type Scenario } from "./scenarios.ts";
+import { geminiChunks } from "./gemini-answers.ts";
+import {
+  prefixes,
+  requestBody,
+  requestPath,
+  scenarios,
+  type Door,
+  type Scenario,
+} from "./scenarios.ts";
 
 export type TurnCounts = {
   readonly files: number;
@@ -33,7 +41,8 @@ const silent = Object.assign(() => {}, { types: ["turn", "refusal", "fallback"] 
 
 const WARM_TURNS = 40;
 const COUNTED_TURNS = 5;
-const MEASURED_TURNS = 30;
+/** V8 counts bytes in steps of some hundred kilobytes, so that only many turns tell the bytes of one. */
+const MEASURED_TURNS = 120;
 const sources = new URL("../src/", import.meta.url).href;
 
 /** Calls of each function of `src` while a turn runs. */
@@ -264,11 +273,12 @@ async function countStandards(session: Session): Promise<[string, TurnCounts][]>
 /** Plays an answer piece by piece, as undici hands over the chunks of one network read. */
 const scripted: Connect = () => ({
   send(request: HttpRequest, handler: ResponseHandler) {
-    const model = modelIn(request.body ?? new Uint8Array());
+    const inPath = /\/models\/([\w-]+):/.exec(request.path)?.[1];
+    const model = inPath ?? modelIn(request.body ?? new Uint8Array());
     const scenario = scenarios.find(({ id }) => id === model);
     if (scenario === undefined) throw new Error(`no scenario is called ${model}`);
     const controller = { pause() {}, resume() {}, abort() {} };
-    const { headers, pieces } = answerTo(scenario);
+    const { headers, pieces } = answerTo(scenario, inPath === undefined);
     handler.onRequestStart(controller);
     setImmediate(() => {
       handler.onResponseStart(controller, 200, headers);
@@ -297,10 +307,21 @@ function modelIn({ buffer, byteOffset, byteLength }: Uint8Array): string {
 type Played = { readonly headers: Record<string, string>; readonly pieces: readonly Buffer[] };
 const played = new Map<string, Played>();
 
-function answerTo(scenario: Scenario): Played {
-  let made = played.get(scenario.id);
-  if (made === undefined) played.set(scenario.id, (made = playedAnswer(scenario)));
+function answerTo(scenario: Scenario, isChat: boolean): Played {
+  const key = `${scenario.id} ${isChat}`;
+  let made = played.get(key);
+  if (made === undefined)
+    played.set(key, (made = isChat ? playedAnswer(scenario) : playedChunks(scenario)));
   return made;
+}
+
+function playedChunks(scenario: Scenario): Played {
+  const chunks = geminiChunks(scenario);
+  const { stream } = scenario;
+  return {
+    headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+    pieces: chunks.map((chunk) => Buffer.from(stream ? `data: ${chunk}\r\n\r\n` : chunk)),
+  };
 }
 
 function playedAnswer({ reply, stream, id }: Scenario): Played {
@@ -337,27 +358,39 @@ function playedAnswer({ reply, stream, id }: Scenario): Played {
   return { headers: { "content-type": "text/event-stream" }, pieces };
 }
 
-const doorPaths: readonly (readonly [Door, string])[] = [
-  ["chat", "/v1/chat/completions"],
-  ["responses", "/v1/responses"],
+type Way = { readonly title: string; readonly door: Door; readonly prefix?: string };
+
+const ways: readonly Way[] = [
+  { title: "chat", door: "chat" },
+  { title: "responses", door: "responses" },
+  { title: "messages", door: "messages" },
+  { title: "gemini", door: "gemini" },
+  { title: "chat on gemini", door: "chat", prefix: prefixes.gemini },
 ];
 
 async function countScenarios(session: Session): Promise<[string, TurnCounts][]> {
   await using gateway = createGateway(
     {
-      upstreams: { chat: { dialect: "chat", base_url: "http://127.0.0.1:9/v1" } },
-      models: { "*": "chat/*" },
+      upstreams: {
+        chat: { dialect: "chat", base_url: "http://127.0.0.1:9/v1" },
+        gemini: { dialect: "gemini", base_url: "http://127.0.0.1:9/v1" },
+      },
+      models: {
+        ...Object.fromEntries(scenarios.map(({ id }) => [prefixes.gemini + id, `gemini/${id}`])),
+        "*": "chat/*",
+      },
       store: { kind: "memory" },
     },
     { report: silent, runtime: { ...nodeRuntime, connect: scripted } },
   );
   const rows: [string, TurnCounts][] = [];
-  for (const [door, path] of doorPaths)
+  for (const { title, door, prefix } of ways)
     for (const scenario of scenarios.filter(({ pace }) => pace === "burst")) {
-      const body = requestBody(scenario, door);
+      const body = requestBody(scenario, door, prefix);
+      const path = requestPath(scenario, door, prefix);
       const turn = (): Promise<void> => handled(gateway, path, body);
       const counts = await countTurn(session, turn);
-      rows.push([`${door}: ${scenario.title}`, { ...counts, kilobytes: await kilobytesOf(turn) }]);
+      rows.push([`${title}: ${scenario.title}`, { ...counts, kilobytes: await kilobytesOf(turn) }]);
     }
   return rows;
 }
@@ -373,7 +406,8 @@ async function handled(gateway: Gateway, path: string, body: string): Promise<vo
     onLeave() {},
   };
   const headers = { "content-type": "application/json", "content-length": String(body.length) };
-  gateway.handle({ method: "POST", path, query: "", headers, body, reply });
+  const [route = path, query = ""] = path.split("?");
+  gateway.handle({ method: "POST", path: route, query, headers, body, reply });
   await promise;
   await settled();
 }

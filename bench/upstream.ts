@@ -2,11 +2,15 @@
 // meant and writes bytes that were ready beforehand, so that it stays out of the figures.
 import { createServer, type Socket } from "node:net";
 import { type Answer, answerOf, longAnswer, type Part } from "./answers.ts";
+import { geminiAnswerOf } from "./gemini-answers.ts";
 import { messagesAnswerOf } from "./messages-answers.ts";
 import { scenarios } from "./scenarios.ts";
 
-const answers = new Map(scenarios.map((each) => [each.id, answerOf(each)]));
-const inMessages = new Map(scenarios.map((each) => [each.id, messagesAnswerOf(each)]));
+const answers = {
+  chat: new Map(scenarios.map((each) => [each.id, answerOf(each)])),
+  messages: new Map(scenarios.map((each) => [each.id, messagesAnswerOf(each)])),
+  gemini: new Map(scenarios.map((each) => [each.id, geminiAnswerOf(each)])),
+};
 const drips = new Set(scenarios.filter((each) => each.pace === "drip").map((each) => each.id));
 let seen = "";
 
@@ -16,9 +20,9 @@ const server = createServer({ noDelay: true }, (socket) => {
     pending = pending ? Buffer.concat([pending, data]) : data;
     const body = wholeBody(pending);
     if (body === undefined) return;
-    const isMessages = pending.toString("latin1", 0, 64).includes("/v1/messages");
+    const path = pending.toString("latin1", 0, pending.indexOf("\r\n"));
     pending = undefined;
-    answer(socket, body, isMessages);
+    answer(socket, path, body);
   });
   // A subject that goes away takes its connections along; nothing is lost.
   socket.on("error", () => socket.destroy());
@@ -42,20 +46,22 @@ function wholeBody(bytes: Buffer): string | undefined {
   return chunked && !body.endsWith("0\r\n\r\n") ? undefined : body;
 }
 
-function answer(socket: Socket, body: string, isMessages: boolean): void {
+function answer(socket: Socket, path: string, body: string): void {
   // An empty body asks for the last request, to see what a subject made of it.
   if (body === "") {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${seen.length}\r\n\r\n${seen}`, "latin1");
     return;
   }
   seen = body;
-  const model = /"model" *: *"([^"]*)"/.exec(body)?.[1] ?? "";
-  const found = (isMessages ? inMessages : answers).get(model) ?? long(model);
+  const inPath = /\/models\/([\w-]+):/.exec(path)?.[1];
+  const model = inPath ?? /"model" *: *"([^"]*)"/.exec(body)?.[1] ?? "";
+  const dialect = inPath ? "gemini" : path.includes("/v1/messages") ? "messages" : "chat";
+  const found = answers[dialect].get(model) ?? long(model);
   if (!found) {
     socket.write("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
     return;
   }
-  const parts = fitting(found, body);
+  const parts = path.includes(":stream") ? found.stream : fitting(found, body);
   if (drips.has(model)) dripParts(socket, parts, 0);
   else writeParts(socket, parts, 0, 0);
 }

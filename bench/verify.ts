@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { headersOf, pathOf } from "./ask.ts";
-import { type Reply, requestBody, type Scenario } from "./scenarios.ts";
+import { headersOf } from "./ask.ts";
+import { type Reply, requestBody, requestPath, type Scenario } from "./scenarios.ts";
 import type { Subject } from "./subjects/subject.ts";
 
 /** What a client makes of an answer, whichever dialect it came in. */
@@ -35,9 +35,11 @@ const responsesAnswer = z.object({
 const responsesEvent = z.object({ type: z.string(), response: z.unknown().optional() });
 const delta = z.object({ delta: z.string() });
 const seenRequest = z.object({
-  messages: z.array(z.object({ content: z.unknown() })),
+  messages: z.unknown().optional(),
   system: z.unknown().optional(),
-  tools: z.array(z.unknown()),
+  contents: z.unknown().optional(),
+  systemInstruction: z.unknown().optional(),
+  tools: z.array(z.object({ functionDeclarations: z.array(z.unknown()).optional() })),
 });
 
 /** Refuses to measure a subject whose answers, or whose requests to the model, are not right. */
@@ -46,7 +48,8 @@ export async function verify(
   scenario: Scenario,
   upstreamPort: number,
 ): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${subject.port}${pathOf(subject)}`, {
+  const path = requestPath(scenario, subject.door, subject.prefix);
+  const response = await fetch(`http://127.0.0.1:${subject.port}${path}`, {
     method: "POST",
     headers: headersOf(subject),
     body: requestBody(scenario, subject.door, subject.prefix),
@@ -65,10 +68,10 @@ export async function verify(
 
 async function verifySeen(where: string, scenario: Scenario, port: number): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${port}/`);
-  const seen = seenRequest.parse(await response.json());
-  if (seen.tools.length !== scenario.tools.length)
-    throw new Error(`${where}: the model saw ${seen.tools.length} tools`);
-  const said = JSON.stringify([seen.system, seen.messages]);
+  const { tools, ...seen } = seenRequest.parse(await response.json());
+  const count = tools.flatMap((one) => one.functionDeclarations ?? [one]).length;
+  if (count !== scenario.tools.length) throw new Error(`${where}: the model saw ${count} tools`);
+  const said = JSON.stringify(seen);
   for (const { content } of scenario.messages)
     if (!said.includes(content)) throw new Error(`${where}: a message did not reach the model`);
 }
@@ -106,10 +109,38 @@ function hearMessages(text: string, scenario: Scenario): Heard {
   return heard;
 }
 
+const geminiPart = z.object({
+  text: z.string().optional(),
+  functionCall: z.object({ name: z.string(), args: z.unknown() }).optional(),
+});
+const geminiChunk = z.object({
+  candidates: z.array(
+    z.object({
+      content: z.object({ parts: z.array(geminiPart) }),
+      finishReason: z.string().optional(),
+    }),
+  ),
+});
+
+function hearGemini(text: string, scenario: Scenario): Heard {
+  const heard: Heard = { text: "", name: "", arguments: "", ended: false };
+  for (const chunk of scenario.stream ? frames(text) : [text])
+    for (const { content, finishReason } of geminiChunk.parse(JSON.parse(chunk)).candidates) {
+      for (const { text: said, functionCall } of content.parts) {
+        heard.text += said ?? "";
+        heard.name += functionCall?.name ?? "";
+        if (functionCall) heard.arguments += JSON.stringify(functionCall.args);
+      }
+      heard.ended ||= finishReason === "STOP";
+    }
+  return heard;
+}
+
 const hearers: Readonly<Record<Subject["door"], (text: string, scenario: Scenario) => Heard>> = {
   chat: hearChat,
   responses: hearResponses,
   messages: hearMessages,
+  gemini: hearGemini,
 };
 
 function heardOf(reply: Reply): Heard {

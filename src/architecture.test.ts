@@ -275,6 +275,18 @@ const turnCeilings: Readonly<Record<string, readonly [number, number, number]>> 
   "responses: stream of 100 deltas": [408, 1001, 159],
   "responses: stream of 1,000 argument fragments": [432, 2169, 846],
   "responses: 60 kB request with 30 tools": [371, 829, 334],
+  "messages: answer with one tool": [358, 546, 49],
+  "messages: stream of 100 deltas": [385, 759, 103],
+  "messages: stream of 1,000 argument fragments": [421, 1881, 612],
+  "messages: 60 kB request with 30 tools": [377, 788, 175],
+  "gemini: answer with one tool": [399, 855, 82],
+  "gemini: stream of 100 deltas": [402, 1001, 134],
+  "gemini: stream of 1,000 argument fragments": [429, 2098, 515],
+  "gemini: 60 kB request with 30 tools": [424, 1204, 262],
+  "chat on gemini: answer with one tool": [388, 683, 65],
+  "chat on gemini: stream of 100 deltas": [396, 8909, 411],
+  "chat on gemini: stream of 1,000 argument fragments": [409, 706, 90],
+  "chat on gemini: 60 kB request with 30 tools": [401, 980, 199],
 };
 
 const exported = /^export (?:async )?(?:const|function\*?|class|type|abstract class) (\w+)/gm;

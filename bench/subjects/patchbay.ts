@@ -2,14 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort, startCommand, startServer, temporaryFolder } from "../processes.ts";
-import { MESSAGES_PREFIX, models } from "../scenarios.ts";
+import { models, prefixes } from "../scenarios.ts";
 import { Absent, type OpenSubject, type Subject } from "./subject.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 /**
  * Patchbay as it is published, with its doors in front of the same upstream, which
- * speaks chat and, for Messages, both sides of each pair. Run from its sources it
+ * speaks chat, Messages and Gemini. Run from its sources it
  * also keeps the compiler that strips their types, some thirty megabytes of it.
  */
 export const openPatchbay: OpenSubject = async (upstream) => {
@@ -29,7 +29,7 @@ export const openBefore =
     const checkout = resolve(folder);
     build(checkout);
     return start(checkout, "before", upstream).catch(() =>
-      start(checkout, "before", upstream, { messages: false }),
+      start(checkout, "before", upstream, { dialects: [] }),
     );
   };
 
@@ -73,8 +73,8 @@ function build(checkout: string): void {
 
 type Settings = {
   readonly store?: string;
-  /** Whether it knows the Messages dialect. */
-  readonly messages?: boolean;
+  /** The dialects it knows besides those of OpenAI. */
+  readonly dialects?: readonly Translated[];
   /** How many turns are kept to be looked at. */
   readonly keep?: number;
   /** Which turns are recorded. */
@@ -86,7 +86,7 @@ async function start(
   checkout: string,
   name: string,
   upstream: Pick<Upstream, "port">,
-  { store = "{ kind: memory }", messages = true, keep, recording }: Settings = {},
+  { store = "{ kind: memory }", dialects = translated, keep, recording }: Settings = {},
 ): ReturnType<OpenSubject> {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as {
     readonly bin: { readonly patchbay: string };
@@ -98,7 +98,7 @@ async function start(
   const kept =
     (keep === undefined ? "" : `console: { keep: ${keep} }\n`) +
     (recording === undefined ? "" : `telemetry: { recording: ${recording} }\n`);
-  writeFileSync(config, `${configuration(port, upstream.port, messages)}store: ${store}\n${kept}`);
+  writeFileSync(config, `${configuration(port, upstream.port, dialects)}store: ${store}\n${kept}`);
   const args = ["--max-semi-space-size=8", cli, "serve", "--config", config];
   // As the image and the service files set it.
   const env = { MALLOC_ARENA_MAX: "1" };
@@ -108,27 +108,33 @@ async function start(
     { ...face, name: `${name} chat`, door: "chat" },
     { ...face, name: `${name} responses`, door: "responses" },
   ];
-  if (!messages) return openai;
-  return [
-    ...openai,
-    { ...face, name: `${name} messages`, door: "messages", costOnly: true },
-    { ...face, ...onMessages, name: `${name} chat on messages`, door: "chat" },
-    { ...face, ...onMessages, name: `${name} messages on messages`, door: "messages" },
-  ];
+  const others = dialects.flatMap((door): Subject[] => {
+    const shared = { ...face, costOnly: true };
+    const on = { ...shared, prefix: prefixes[door] };
+    return [
+      { ...shared, name: `${name} ${door}`, door },
+      { ...on, name: `${name} chat on ${door}`, door: "chat" },
+      { ...on, name: `${name} ${door} on ${door}`, door },
+    ];
+  });
+  return [...openai, ...others];
 }
 
-const onMessages = { prefix: MESSAGES_PREFIX, costOnly: true } as const;
+type Translated = keyof typeof prefixes;
+const translated = ["messages", "gemini"] as const;
 
-function configuration(port: number, upstream: number, messages: boolean): string {
+function configuration(port: number, upstream: number, dialects: readonly Translated[]): string {
   const address = `base_url: "http://127.0.0.1:${upstream}/v1", api_key: x`;
   const lines = [
     `server: { host: 127.0.0.1, port: ${port} }`,
     "upstreams:",
     `  bench: { dialect: chat, ${address} }`,
-    ...(messages ? [`  claude: { dialect: messages, ${address} }`] : []),
+    ...dialects.map((dialect) => `  ${dialect}: { dialect: ${dialect}, ${address} }`),
     "models:",
     ...models.map((model) => `  ${model}: bench/${model}`),
-    ...(messages ? models.map((model) => `  ${MESSAGES_PREFIX}${model}: claude/${model}`) : []),
+    ...dialects.flatMap((dialect) =>
+      models.map((model) => `  ${prefixes[dialect]}${model}: ${dialect}/${model}`),
+    ),
   ];
   return `${lines.join("\n")}\n`;
 }
