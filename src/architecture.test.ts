@@ -35,7 +35,7 @@ const rooms: Record<string, readonly string[]> = {
   stream: ["json", "turn"],
   tools: ["json", "turn", "schema", "stream"],
   profiles: ["json", "turn"],
-  dialects: ["json", "turn", "diagnostics", "stream"],
+  dialects: ["json", "turn", "stream"],
   agent: ["json", "turn", "diagnostics", "schema", "stream", "dialects"],
   "agent/adapters": [
     "json",

@@ -6,12 +6,11 @@
 import { isFields } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { listOf } from "../shared/loose.ts";
-import { jsonSchema, shaped } from "../shared/shape.ts";
+import { schemaAt } from "../shared/shape.ts";
 import { camelName, schemaTypes } from "./wire.ts";
 
 /** Reads the schema at a path of a request, in whichever form it is written. */
-export const readSchema = (raw: unknown, path: string): JsonSchema =>
-  schemaOf(shaped(jsonSchema, raw, path));
+export const readSchema = (raw: unknown, path: string): JsonSchema => schemaOf(schemaAt(raw, path));
 
 /** Whole numbers of 64 bits, which are written as text. */
 const counts = new Set([

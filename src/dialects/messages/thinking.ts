@@ -4,7 +4,7 @@ import type { Profile, ThinkingRule } from "../../turn/profile.ts";
 import type { Fields, Format, Params, Turn } from "../../turn/turn.ts";
 import { isFields } from "../../json/json.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
-import { fieldsAt, filledTextAt, jsonSchema, shaped } from "../shared/shape.ts";
+import { fieldsAt, filledTextAt, schemaAt } from "../shared/shape.ts";
 
 /** Reads `output_config.format`. It is always strict and has no name, which other dialects require. */
 export function readFormat(raw: unknown, path: string): Format | undefined {
@@ -12,7 +12,7 @@ export function readFormat(raw: unknown, path: string): Format | undefined {
   const format = fieldsAt(raw, path, 'an object such as {"type":"json_schema","schema":{…}}');
   if (filledTextAt(format.type, `${path}.type`) !== "json_schema")
     return { type: "opaque", dialect: "messages", raw };
-  const schema = shaped(jsonSchema, format.schema, `${path}.schema`);
+  const schema = schemaAt(format.schema, `${path}.schema`);
   const title = isFields(schema) ? filledText(schema.title) : undefined;
   const name = title?.replaceAll(/[^\w-]/g, "_").slice(0, 64) ?? "answer";
   return { type: "schema", name, schema, strict: true };

@@ -1,23 +1,10 @@
 /** Threads: conversations that are stored between requests. The first request has system and tools, the others only new messages. */
 
-import { z } from "zod";
 import { jsonOf } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { AskedThread, ThreadForm } from "../dialect.ts";
 import { fieldsOf, listOf } from "../shared/loose.ts";
-import { invalid, shaped } from "../shared/shape.ts";
-
-const field = z.discriminatedUnion(
-  "type",
-  [
-    z.looseObject({ type: z.literal("create") }),
-    z.looseObject({
-      type: z.literal("continue"),
-      previous_message_id: z.string({ error: "must be the id of the last answer" }),
-    }),
-  ],
-  { error: 'must be {"type":"create"} or {"type":"continue","previous_message_id":"msg_…"}' },
-);
+import { fieldsAt, invalid } from "../shared/shape.ts";
 
 /** Fields of the request that creates a thread, and of no other. */
 const headKeys = ["system", "tools"] as const;
@@ -39,16 +26,21 @@ export const threads: ThreadForm = {
 
 function askedIn(body: Fields): AskedThread | undefined {
   if (body.thread == null) return undefined;
-  const asked = shaped(field, body.thread, "thread");
-  if (asked.type === "create") return { type: "create" };
+  const { type, previous_message_id: previous } = fieldsAt(body.thread, "thread", FORMS);
+  if (type === "create") return { type };
+  if (type !== "continue") throw invalid("thread.type", "must be one of create, continue");
+  if (typeof previous !== "string")
+    throw invalid("thread.previous_message_id", "must be the id of the last answer");
   for (const key of headKeys)
     if (body[key] != null)
       throw invalid(
         key,
         "is set when the thread is created; leave it out, or create another thread",
       );
-  return { type: "continue", previous: asked.previous_message_id };
+  return { type, previous };
 }
+
+const FORMS = '{"type":"create"} or {"type":"continue","previous_message_id":"msg_…"}';
 
 function withoutThread(body: Fields): Fields {
   const { thread: _, ...rest } = body;

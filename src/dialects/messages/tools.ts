@@ -6,11 +6,10 @@ import {
   fieldsAt,
   filledTextAt,
   invalid,
-  jsonSchema,
   optionalFlagAt,
   optionalTextAt,
   parametersOf,
-  shaped,
+  schemaAt,
 } from "../shared/shape.ts";
 import { filledText, given } from "../shared/loose.ts";
 import { messagesExtra } from "./extra.ts";
@@ -166,8 +165,7 @@ function readCustom(raw: Fields, path: string): FunctionTool {
     name: clientName(filledTextAt(name, `${path}.name`)),
     ...given({
       description: optionalTextAt(description, `${path}.description`),
-      schema:
-        input_schema == null ? undefined : shaped(jsonSchema, input_schema, `${path}.input_schema`),
+      schema: input_schema == null ? undefined : schemaAt(input_schema, `${path}.input_schema`),
       strict: optionalFlagAt(strict, `${path}.strict`),
     }),
     ...messagesExtra(rest, { defer_loading }),

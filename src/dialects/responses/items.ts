@@ -1,5 +1,5 @@
-import { z } from "zod";
 import { isFields, jsonOf } from "../../json/json.ts";
+import { textMessage } from "../../turn/item.ts";
 import { groupOf } from "../../turn/item-ids.ts";
 import { type AnyName, clientName } from "../../turn/names.ts";
 import type {
@@ -9,6 +9,7 @@ import type {
   Message,
   Reasoning,
   Result,
+  Role,
   ToolDeclarations,
 } from "../../turn/turn.ts";
 import type { OnReason } from "../shared/content.ts";
@@ -16,8 +17,16 @@ import { given, inputText } from "../shared/loose.ts";
 import { readContent, writeParts } from "../shared/openai-content.ts";
 import { otherForm, responsesForm } from "../shared/openai-form.ts";
 import { readItemTools, writeTool } from "../shared/openai-tools.ts";
-import { invalid, shaped, optionalTextAt, textAt } from "../shared/shape.ts";
-import type { Repair } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  optionalListAt,
+  optionalTextAt,
+  textAt,
+  wrongType,
+  type Repair,
+} from "../shared/shape.ts";
 import { responsesExtra, isStatus, ownResponsesExtra, silently } from "./fields.ts";
 import {
   type CallKind,
@@ -33,27 +42,38 @@ import { writeOutputPart } from "./content-parts.ts";
 /** The path of an item in the request, and the recorder of its repairs. */
 type FieldContext = { readonly path: string; readonly repair: Repair };
 
-const anyItem = z.looseObject({ type: z.string().nullish() });
-const roles = z.enum(["user", "assistant", "system", "developer"]);
-const knownRoles = new Set<unknown>(roles.options);
-const name = z.string().min(1);
-/** Taken as it is: a copy would lose a key such as `__proto__`. */
-const value = z.custom<string | object>(
-  (value) => typeof value === "string" || (typeof value === "object" && value !== null),
-  { error: "must be an object, an array or a string" },
-);
-const paragraphs = z.array(z.looseObject({ text: z.string() })).nullish();
+const roles: readonly unknown[] = ["user", "assistant", "system", "developer"];
+const isRole = (value: unknown): value is Role => roles.includes(value);
+const ROLES = `one of ${roles.map((role) => JSON.stringify(role)).join(", ")}`;
+
+/** A value as text: some clients write it as JSON text. */
+function valueTextAt(value: unknown, path: string): string {
+  if (typeof value === "string" || (typeof value === "object" && value !== null))
+    return inputText(value);
+  throw invalid(path, "must be an object, an array or a string");
+}
+
+type Paragraph = Fields & { readonly text: string };
+
+function paragraphsAt(value: unknown, path: string): readonly Paragraph[] {
+  const list = optionalListAt(value, path);
+  for (const [at, one] of list.entries()) {
+    const where = `${path}[${at}]`;
+    textAt(fieldsAt(one, where, "an object with `text`").text, `${where}.text`);
+  }
+  return list as readonly Paragraph[];
+}
 
 /**
  * Reads an item of a request. An item that the client executes becomes a call or a
  * result of its kind; an unknown item stays whole.
  */
-export function readItem(raw: unknown, place: FieldContext): Item {
+export function readItem(item: unknown, place: FieldContext): Item {
   const { path } = place;
-  const plain = plainMessage(raw);
+  const plain = plainMessage(item);
   if (plain !== undefined) return plain;
-  const isTyped = isFields(raw) && (typeof raw.type === "string" || raw.type == null);
-  const item = isTyped ? raw : shaped(anyItem, raw, path);
+  if (!isFields(item)) throw wrongType(item, path, "an object");
+  if (typeof item.type !== "string") optionalTextAt(item.type, `${path}.type`);
   const type = (item.type as string | null) ?? ("role" in item ? "message" : undefined);
   if (type === "message") return readMessage(item, place);
   if (type === "reasoning") return readReasoning(item, place);
@@ -84,12 +104,7 @@ function plainMessage(raw: unknown): Message | undefined {
     if (key !== "role" && key !== "content" && (key !== "type" || fields.type !== "message"))
       return undefined;
   const { role, content } = fields;
-  if (typeof content !== "string" || !knownRoles.has(role)) return undefined;
-  return {
-    type: "message",
-    role: role as Message["role"],
-    parts: [{ type: "text", text: content }],
-  };
+  return typeof content === "string" && isRole(role) ? textMessage(role, content) : undefined;
 }
 
 const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
@@ -102,9 +117,10 @@ const ofMessages = ["type", "role", "content", "id", "phase"];
 
 function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
   const { role, status } = raw;
+  if (!isRole(role)) throw wrongType(role, `${path}.role`, ROLES);
   return {
     type: "message",
-    role: knownRoles.has(role) ? (role as Message["role"]) : shaped(roles, role, `${path}.role`),
+    role,
     id: optionalTextAt(raw.id, `${path}.id`),
     phase: optionalTextAt(raw.phase, `${path}.phase`),
     parts: readContent(raw.content, `${path}.content`, responsesForm, repair),
@@ -118,15 +134,15 @@ const ofReasoning = ["type", "id", "summary", "content", "encrypted_content"];
 function readReasoning(raw: Fields, { path, repair }: FieldContext): Reasoning {
   const { status } = raw;
   const id = optionalTextAt(raw.id, `${path}.id`);
-  const summary = shaped(paragraphs, raw.summary, `${path}.summary`);
-  const content = shaped(paragraphs, raw.content, `${path}.content`);
-  if (content?.some(({ type }) => type === "text") === true)
+  const summary = paragraphsAt(raw.summary, `${path}.summary`);
+  const content = paragraphsAt(raw.content, `${path}.content`);
+  if (content.some(({ type }) => type === "text"))
     repair(`${path}.content`, otherForm(responsesForm, "content parts"));
   return {
     type: "reasoning",
     id,
-    summary: summary?.map(({ text }) => text) ?? [],
-    content: content?.map(({ text }) => text) ?? [],
+    summary: summary.map(({ text }) => text),
+    content: content.map(({ text }) => text),
     encrypted: optionalTextAt(raw.encrypted_content, `${path}.encrypted_content`),
     status: isStatus(status) ? status : undefined,
     extra: responsesExtra(raw, withStatus(raw, ofReasoning)),
@@ -139,7 +155,7 @@ function readCall(kind: CallKind, raw: Fields, path: string): Call {
   const id = textAt(raw.call_id, `${path}.call_id`);
   const namespace = optionalTextAt(raw.namespace, `${path}.namespace`);
   const isNamed = kind.wrap === undefined;
-  const called = isNamed ? shaped(name, raw.name, `${path}.name`) : kind.kind;
+  const called = isNamed ? filledTextAt(raw.name, `${path}.name`) : kind.kind;
   const where = `${path}.${kind.input}`;
   const input = raw[kind.input];
   return {
@@ -148,7 +164,7 @@ function readCall(kind: CallKind, raw: Fields, path: string): Call {
     kind: kind.kind,
     name: clientName(called),
     namespace,
-    input: isNamed ? textAt(input, where) : inputText(shaped(value, input, where)),
+    input: isNamed ? textAt(input, where) : valueTextAt(input, where),
     itemId,
     status: isStatus(status) ? status : undefined,
     extra: responsesExtra(raw, withStatus(raw, kind.ofCalls)),
@@ -186,7 +202,7 @@ function readOutput(kind: CallKind, raw: unknown, { path, repair }: FieldContext
       return text === undefined ? [] : [{ type: "text", text }];
     }
     case "value":
-      return [{ type: "text", text: inputText(shaped(value, raw, path)) }];
+      return [{ type: "text", text: valueTextAt(raw, path) }];
     default:
       return kind.outputForm satisfies never;
   }

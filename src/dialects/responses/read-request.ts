@@ -1,8 +1,17 @@
-import { z } from "zod";
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
+import { textMessage } from "../../turn/item.ts";
 import type { Fields, Item, Params, Turn } from "../../turn/turn.ts";
-import { repairInto, invalid, readModel, shaped, type Repair } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  invalid,
+  optionalFlagAt,
+  optionalTextAt,
+  readModel,
+  repairInto,
+  wrongType,
+  type Repair,
+} from "../shared/shape.ts";
 import { readParams } from "../shared/params.ts";
 import { chatDoor } from "../chat/traits.ts";
 import { readFormat } from "../shared/openai-content.ts";
@@ -22,10 +31,6 @@ const own = new Set([
   "text.format",
   "stream",
 ]);
-const input = z.union([z.string(), z.array(z.unknown())]);
-const text = z.string();
-const flag = z.boolean().nullish();
-const group = z.record(z.string(), z.unknown()).nullish();
 
 export const LOGPROBS = "message.output_text.logprobs";
 
@@ -45,14 +50,17 @@ export function readRequest(body: Fields): Turn {
     items,
     tools: tools.tools,
     toolChoice: readToolChoice(body.tool_choice, "tool_choice", responsesForm, repair),
-    format: readFormat(
-      shaped(group, body.text, "text")?.format,
-      "text.format",
-      responsesForm,
-      repair,
-    ),
+    format:
+      body.text == null
+        ? undefined
+        : readFormat(
+            fieldsAt(body.text, "text", "an object").format,
+            "text.format",
+            responsesForm,
+            repair,
+          ),
     params: withLogprobs(params),
-    stream: shaped(flag, body.stream, "stream") ?? false,
+    stream: optionalFlagAt(body.stream, "stream") === true,
     usageWanted: true,
     extra: { dialect: "responses", fields: extra },
     repairs,
@@ -66,26 +74,19 @@ export function readRequest(body: Fields): Turn {
  */
 function readItems(body: Fields, params: Params, repair: Repair): Item[] {
   const items: Item[] = [];
-  if (body.instructions !== undefined && body.instructions !== null) {
-    const value = shaped(text, body.instructions, "instructions");
-    if (value !== "")
-      items.push({
-        type: "message",
-        role: "system",
-        parts: [{ type: "text", text: value }],
-        instructions: true,
-      });
-  }
-  if (body.input === undefined || body.input === null) {
+  const { input } = body;
+  const instructions = optionalTextAt(body.instructions, "instructions") ?? "";
+  if (instructions !== "")
+    items.push({ ...textMessage("system", instructions), instructions: true });
+  if (input === undefined || input === null) {
     if (!isElsewhere(params)) throw invalid("input", `is missing; ${remedyFor(body)}`);
     return items;
   }
-  const value = shaped(input, body.input, "input");
-  if (typeof value === "string")
-    items.push({ type: "message", role: "user", parts: [{ type: "text", text: value }] });
-  else
-    for (const [at, item] of value.entries())
-      items.push(readItem(item, { path: `input[${at}]`, repair }));
+  if (typeof input === "string") items.push(textMessage("user", input));
+  else if (Array.isArray(input))
+    for (let at = 0; at < input.length; at++)
+      items.push(readItem(input[at], { path: `input[${at}]`, repair }));
+  else throw wrongType(input, "input", "a string or an array");
   return items;
 }
 

@@ -16,11 +16,10 @@ import {
   fieldsAt,
   filledTextAt,
   invalid,
-  jsonSchema,
   optionalFlagAt,
   optionalListAt,
   optionalTextAt,
-  shaped,
+  schemaAt,
   textAt,
   type Repair,
 } from "./shape.ts";
@@ -225,11 +224,11 @@ export function readFormat(
       const { fields, where, outer } = declarationOf(format, "json_schema", path, form);
       if ((outer !== undefined) !== form.nested) repair(path, otherForm(form, "a format"));
       const read = fieldsAt(fields, where, "an object with `name` and `schema`");
-      const schema = form.nested ? jsonSchema.nullish() : jsonSchema;
+      const isLeftOut = form.nested && read.schema == null;
       return {
         type: "schema",
         name: filledTextAt(read.name, `${where}.name`),
-        schema: shaped(schema, read.schema, `${where}.schema`) ?? {},
+        schema: isLeftOut ? {} : schemaAt(read.schema, `${where}.schema`),
         strict: optionalFlagAt(read.strict, `${where}.strict`),
         description: optionalTextAt(read.description, `${where}.description`),
       };

@@ -1,6 +1,5 @@
 /** Tools and their choice, as the APIs of OpenAI declare them. Clients mix the two forms up, so both are read everywhere. */
 
-import { z } from "zod";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { isFields } from "../../json/json.ts";
@@ -24,38 +23,20 @@ import {
   fieldsAt,
   filledTextAt,
   invalid,
-  jsonSchema,
   NO_OBJECT,
+  optionalFlagAt,
+  optionalListAt,
+  optionalTextAt,
   parametersOf,
   repairInto,
-  shaped,
+  schemaAt,
+  wrongType,
   type Repair,
 } from "./shape.ts";
 import { fieldsOf, filledText, given } from "./loose.ts";
 
 /** Without `repair`, tools may be in any form, and those that cannot be read are skipped. */
 type Reading = { readonly form: OpenAiForm; readonly repair?: Repair };
-
-const text = z.string().nullish();
-const name = z.string().min(1);
-const toolSchema = z.looseObject(
-  { type: text },
-  { error: 'must be a tool: an object such as {"type":"function",…}' },
-);
-const functionSchema = z.looseObject(
-  { name, description: text, parameters: jsonSchema.nullish(), strict: z.boolean().nullish() },
-  { error: "must be an object with `name` and `parameters`" },
-);
-const customSchema = z.looseObject(
-  { name, description: text, format: z.record(z.string(), z.unknown()).nullish() },
-  { error: "must be an object with `name`" },
-);
-const namespaceSchema = z.looseObject({
-  name,
-  description: text,
-  tools: z.array(z.unknown()).nullish(),
-});
-const mcpSchema = z.looseObject({ server_label: name });
 
 /** The tools of a list, and the repairs that reading them took. */
 type ReadTools = { readonly tools: readonly Tool[]; readonly repairs: readonly Decision[] };
@@ -80,12 +61,8 @@ export function toolsReader(
 }
 
 /** Reads one entry of a list of tools. Throws a Fault that names the field. */
-export function readTool(raw: unknown, path: string, form: OpenAiForm, repair: Repair): Tool {
-  const tool = shaped(toolSchema, raw, path);
-  if (tool.type !== "namespace") return readCallable(tool, path, { form, repair });
-  // Chat has no namespaces, so it has no form for them.
-  return readNamespace(tool, path, form.nested ? { form } : { form, repair });
-}
+export const readTool = (raw: unknown, path: string, form: OpenAiForm, repair: Repair): Tool =>
+  readEntry(raw, path, { form, repair });
 
 /**
  * Reads the tools that an item of the conversation declares, in any form. A tool that cannot be read
@@ -96,24 +73,34 @@ export const readItemTools = (
   path: string,
   form: OpenAiForm,
 ): ToolDeclarations =>
-  readList(list, { form }, (raw, at) => {
-    const where = `${path}[${at}]`;
-    const tool = shaped(toolSchema, raw, where);
-    return tool.type === "namespace"
-      ? readNamespace(tool, where, { form })
-      : readCallable(tool, where, { form });
-  });
+  readList(list, { form }, (raw, at) => readEntry(raw, `${path}[${at}]`, { form }));
+
+function readEntry(raw: unknown, path: string, reading: Reading): Tool {
+  const tool = toolAt(raw, path);
+  if (tool.type !== "namespace") return readCallable(tool, path, reading);
+  // Chat has no namespaces, so it has no form for them.
+  const { form } = reading;
+  return readNamespace(tool, path, form.nested ? { form } : reading);
+}
+
+function toolAt(raw: unknown, path: string): Fields {
+  const tool = fieldsAt(raw, path, 'a tool: an object such as {"type":"function",…}');
+  optionalTextAt(tool.type, `${path}.type`);
+  return tool;
+}
 
 function readNamespace(raw: Fields, path: string, reading: Reading): NamespaceTool {
-  const read = shaped(namespaceSchema, raw, path);
-  const { type: _, name: called, description, tools, ...rest } = read;
-  const members = readList(tools ?? [], reading, (member, at) =>
+  const { type: _, name, description, tools, ...rest } = raw;
+  const called = filledTextAt(name, `${path}.name`);
+  const described = given({ description: optionalTextAt(description, `${path}.description`) });
+  const list = optionalListAt(tools, `${path}.tools`);
+  const members = readList(list, reading, (member, at) =>
     readMember(member, `${path}.tools[${at}]`, reading),
   );
   return {
     type: "namespace",
     name: called,
-    ...given({ description }),
+    ...described,
     ...members,
     ...extraOf(rest, reading.form),
   };
@@ -138,14 +125,14 @@ function readList<T>(
 }
 
 function readMember(raw: unknown, path: string, reading: Reading): Callable {
-  const member = shaped(toolSchema, raw, path);
+  const member = toolAt(raw, path);
   if (member.type !== "namespace") return readCallable(member, path, reading);
   throw invalid(`${path}.type`, "must not be a namespace: namespaces do not nest");
 }
 
-function readCallable(raw: z.infer<typeof toolSchema>, path: string, reading: Reading): Callable {
+function readCallable(raw: Fields, path: string, reading: Reading): Callable {
   const { form, repair } = reading;
-  const type = raw.type ?? (isFields(raw.function) ? "function" : undefined);
+  const type = filledText(raw.type) ?? (isFields(raw.function) ? "function" : undefined);
   switch (type) {
     case undefined:
       throw invalid(`${path}.type`, 'must say what kind of tool it is, such as "function"');
@@ -171,7 +158,7 @@ function readCallable(raw: z.infer<typeof toolSchema>, path: string, reading: Re
 /** The name of a provider's tool is its kind. A server has its label, since there may be several. */
 function builtinName(type: string, raw: Fields, path: string, { nested }: OpenAiForm): string {
   if (nested) return filledText(raw.name) ?? filledText(raw.server_label) ?? type;
-  return type === "mcp" ? shaped(mcpSchema, raw, path).server_label : type;
+  return type === "mcp" ? filledTextAt(raw.server_label, `${path}.server_label`) : type;
 }
 
 function readFunction(raw: Fields, path: string, { form, repair }: Reading): FunctionTool {
@@ -189,23 +176,32 @@ function readFunction(raw: Fields, path: string, { form, repair }: Reading): Fun
 
 /** Reads a function of the old `functions` list: the object that a tool now nests. */
 export function readOldFunction(raw: unknown, path: string, form: OpenAiForm): FunctionTool {
-  const read = shaped(functionSchema, raw, path);
-  const { name: called, description, parameters, strict, ...rest } = read;
+  const fields = fieldsAt(raw, path, "an object with `name` and `parameters`");
+  const { name, description, parameters, strict, ...rest } = fields;
   return {
     type: "function",
-    name: clientName(called),
-    ...given({ description, schema: parameters, strict }),
+    name: clientName(filledTextAt(name, `${path}.name`)),
+    ...given({
+      description: optionalTextAt(description, `${path}.description`),
+      schema: parameters == null ? undefined : schemaAt(parameters, `${path}.parameters`),
+      strict: optionalFlagAt(strict, `${path}.strict`),
+    }),
     ...extraOf(rest, form),
   };
 }
 
 function readCustom(raw: Fields, path: string, { form }: Reading): CustomTool {
   const { fields, where, outer } = declarationOf(raw, "custom", path, form);
-  const { name: called, description, format, ...rest } = shaped(customSchema, fields, where);
+  const custom = fieldsAt(fields, where, "an object with `name`");
+  const { name, description, format, ...rest } = custom;
+  if (format != null && !isFields(format)) throw wrongType(format, `${where}.format`, "an object");
   const read: CustomTool = {
     type: "custom",
-    name: clientName(called),
-    ...given({ description, format: format && flatFormat(format) }),
+    name: clientName(filledTextAt(name, `${where}.name`)),
+    ...given({
+      description: optionalTextAt(description, `${where}.description`),
+      format: format && flatFormat(format),
+    }),
     ...extraOf(rest, form),
   };
   return outer === undefined

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { DialectTraits } from "../../turn/dialect-traits.ts";
@@ -10,7 +9,7 @@ import type { AnyName } from "../../turn/names.ts";
 import type { EffortRule, Profile } from "../../turn/profile.ts";
 import type { DialectName, Fields, Params, Turn } from "../../turn/turn.ts";
 import { fieldsOf } from "./loose.ts";
-import { shaped } from "./shape.ts";
+import { fieldsAt, flagAt, invalid, textAt } from "./shape.ts";
 
 /** The rule for writing an effort for an upstream; undefined if it is written as it is. */
 function effortRule(
@@ -22,8 +21,11 @@ function effortRule(
   return Object.hasOwn(rules, effort) ? rules[effort] : rules["*"];
 }
 
+/** Reads a value at a path of a request. Throws a Fault that names the path. */
+type ReadValue = (value: unknown, path: string) => unknown;
+
 type ParamRule = {
-  readonly type: z.ZodType;
+  readonly read: ReadValue;
   /** The default of all upstreams: nothing is lost if it is left out. */
   readonly idle?: unknown;
   /** Without the parameter the answer would be wrong, so the request is refused with this advice. */
@@ -41,68 +43,84 @@ type ParamRule = {
 
 const wholeAsked =
   "send the conversation itself in the request, as most clients do with `store: false`";
-const text = z.string({ error: "must be a string" });
-const texts = z.array(text, { error: "must be an array of strings" });
-const flag = z.boolean({ error: "must be true or false" });
+const fields: ReadValue = (value, path) => fieldsAt(value, path, "an object");
+const any: ReadValue = (value) => value;
+
+const texts: ReadValue = (value, path) => {
+  if (!Array.isArray(value)) throw invalid(path, "must be an array of strings");
+  const wrong = value.findIndex((one) => typeof one !== "string");
+  if (wrong !== -1) throw invalid(`${path}[${wrong}]`, "must be a string");
+  return value;
+};
+
+const stop: ReadValue = (value, path) => {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
+  throw invalid(path, "must be a string or an array of strings");
+};
+
 /** A number that would be rounded is kept as it was written, and JSON writes it as a number again. */
-const number = z.custom<number>(
-  (value) =>
-    (typeof value === "number" || isRawNumber(value)) && isFinite(Number(roundedNumber(value))),
-  { error: "must be a number" },
-);
-const whole = z.int({ error: "must be a whole number" });
-const count = whole.positive({ error: "must be more than 0" });
-const fields = z.record(z.string(), z.unknown(), { error: "must be an object" });
+const number: ReadValue = (value, path) => {
+  const isOne = typeof value === "number" || isRawNumber(value);
+  if (isOne && isFinite(Number(roundedNumber(value)))) return value;
+  throw invalid(path, "must be a number");
+};
+
+/** A whole number from `least` to `most`. */
+const whole =
+  (least: number, most = Infinity): ReadValue =>
+  (value, path) => {
+    if (!Number.isSafeInteger(value)) throw invalid(path, "must be a whole number");
+    if (Number(value) > most) throw invalid(path, `must be ${most} at most`);
+    if (Number(value) >= least) return value;
+    throw invalid(path, least === 0 ? "must be 0 or more" : "must be more than 0");
+  };
+const count = whole(1);
 
 /** One row per parameter of a request. The traits of a dialect have its path. */
 export const params = {
-  maxTokens: { type: count },
-  temperature: { type: number, idle: 1 },
-  topP: { type: number, idle: 1 },
-  topK: { type: number },
-  n: { type: count.max(128, { error: "must be 128 at most" }), idle: 1 },
-  stop: {
-    type: z.union([text.transform((one) => [one]), texts], {
-      error: "must be a string or an array of strings",
-    }),
-    done: "ends the answer there",
-  },
-  seed: { type: number },
-  presencePenalty: { type: number, idle: 0 },
-  frequencyPenalty: { type: number, idle: 0 },
-  logitBias: { type: fields },
-  logprobs: { type: whole.nonnegative({ error: "must be 0 or more" }) },
-  parallelCalls: { type: flag, idle: true },
-  maxCalls: { type: count },
-  effort: { type: text },
-  thinking: { type: text, nearest: "effort" },
-  thinkingBudget: { type: count, nearest: "effort", approximate: true },
-  reasoningSummary: { type: text },
-  verbosity: { type: text, idle: "medium" },
-  serviceTier: { type: text, idle: "auto" },
-  store: { type: flag, idle: false },
-  metadata: { type: fields },
-  user: { type: text },
-  safetyIdentifier: { type: text },
-  cacheKey: { type: text, hint: true },
-  cacheRetention: { type: text, hint: true },
+  maxTokens: { read: count },
+  temperature: { read: number, idle: 1 },
+  topP: { read: number, idle: 1 },
+  topK: { read: number },
+  n: { read: whole(1, 128), idle: 1 },
+  stop: { read: stop, done: "ends the answer there" },
+  seed: { read: number },
+  presencePenalty: { read: number, idle: 0 },
+  frequencyPenalty: { read: number, idle: 0 },
+  logitBias: { read: fields },
+  logprobs: { read: whole(0) },
+  parallelCalls: { read: flagAt, idle: true },
+  maxCalls: { read: count },
+  effort: { read: textAt },
+  thinking: { read: textAt, nearest: "effort" },
+  thinkingBudget: { read: count, nearest: "effort", approximate: true },
+  reasoningSummary: { read: textAt },
+  verbosity: { read: textAt, idle: "medium" },
+  serviceTier: { read: textAt, idle: "auto" },
+  store: { read: flagAt, idle: false },
+  metadata: { read: fields },
+  user: { read: textAt },
+  safetyIdentifier: { read: textAt },
+  cacheKey: { read: textAt, hint: true },
+  cacheRetention: { read: textAt, hint: true },
   include: {
-    type: texts,
+    read: texts,
     // Reasoning always reaches the client with the data that its upstream wants back.
     met: ["reasoning.encrypted_content"],
   },
-  truncation: { type: text, idle: "disabled" },
-  modalities: { type: texts, idle: ["text"] },
-  audio: { type: fields },
-  prediction: { type: fields },
-  webSearch: { type: fields },
-  previousResponse: { type: text, vital: wholeAsked },
-  conversation: { type: z.unknown(), vital: wholeAsked },
-  background: { type: flag, idle: false, vital: "wait for the answer" },
-  prompt: { type: fields, vital: "send its text itself in the request" },
-  thread: { type: fields, vital: "send the whole conversation" },
-  compaction: { type: fields, vital: "ask for a summary in words" },
-  cachedContent: { type: text, vital: "send the content itself in the request" },
+  truncation: { read: textAt, idle: "disabled" },
+  modalities: { read: texts, idle: ["text"] },
+  audio: { read: fields },
+  prediction: { read: fields },
+  webSearch: { read: fields },
+  previousResponse: { read: textAt, vital: wholeAsked },
+  conversation: { read: any, vital: wholeAsked },
+  background: { read: flagAt, idle: false, vital: "wait for the answer" },
+  prompt: { read: fields, vital: "send its text itself in the request" },
+  thread: { read: fields, vital: "send the whole conversation" },
+  compaction: { read: fields, vital: "ask for a summary in words" },
+  cachedContent: { read: textAt, vital: "send the content itself in the request" },
 } as const satisfies { readonly [P in keyof Required<Params>]: ParamRule };
 
 type ParamName = keyof Params;
@@ -145,33 +163,21 @@ export function readParams(
     const name = group.get("");
     if (name === undefined) {
       const rest: Record<string, unknown> = {};
-      for (const [inner, member] of Object.entries(shaped(fields, value, key))) {
+      for (const [inner, member] of Object.entries(fieldsAt(value, key, "an object"))) {
         const path = `${key}.${inner}`;
         const param = group.get(inner);
         if (param === undefined) {
           if (!own.has(path)) keep(rest, inner, member);
-        } else if (member !== null) known[param] = readValue(param, member, path);
+        } else if (member !== null) known[param] = rules[param].read(member, path);
       }
       if (Object.keys(rest).length > 0) extra[key] = rest;
       continue;
     }
-    const read = readValue(name, value, key);
+    const read = rules[name].read(value, key);
     // If both names of a parameter are set, the newer one wins.
     if (traits.olderParams?.[name] !== key || known[name] === undefined) known[name] = read;
   }
   return { params: known, extra };
-}
-
-/** The value of a parameter. Values of a plain type need no schema. */
-function readValue(name: ParamName, value: unknown, path: string): unknown {
-  const { type } = rules[name];
-  const isRight =
-    type === text
-      ? typeof value === "string"
-      : type === flag
-        ? typeof value === "boolean"
-        : type === number && Number.isFinite(value);
-  return isRight ? value : shaped(type, value, path);
 }
 
 /** The path of a parameter in a dialect; its name here if the dialect has no such parameter. */

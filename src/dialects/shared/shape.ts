@@ -1,7 +1,5 @@
-import { z } from "zod";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
-import { pathOf, pathText } from "../../diagnostics/problem.ts";
 import { hasShortKeys, isFields, isWithin } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 
@@ -11,18 +9,16 @@ const DEEPEST = 512;
 /** The longest key of a schema. Names of properties are short, patterns under `patternProperties` may be long. */
 const LONGEST_KEY = 8192;
 
-/** A JSON Schema as a client sends it. */
-export const jsonSchema = z
-  .custom<Fields | boolean>((value) => isFields(value) || typeof value === "boolean", {
-    error: "must be a JSON Schema: an object",
-  })
-  .refine((value) => isWithin(value, DEEPEST), {
-    error: `must not be nested deeper than ${DEEPEST} levels`,
-    abort: true,
-  })
-  .refine((value) => hasShortKeys(value, LONGEST_KEY), {
-    error: `must not have a key of more than ${LONGEST_KEY} characters`,
-  });
+/** The JSON Schema at a path of a request, as the client sends it. */
+export function schemaAt(value: unknown, path: string): JsonSchema {
+  if (!isFields(value) && typeof value !== "boolean")
+    throw invalid(path, "must be a JSON Schema: an object");
+  if (!isWithin(value, DEEPEST))
+    throw invalid(path, `must not be nested deeper than ${DEEPEST} levels`);
+  if (!hasShortKeys(value, LONGEST_KEY))
+    throw invalid(path, `must not have a key of more than ${LONGEST_KEY} characters`);
+  return value;
+}
 
 /** Why the parameters of a function are not sent as they came. */
 export const NO_OBJECT = "the parameters of a function are an object";
@@ -33,50 +29,35 @@ export function parametersOf(schema: JsonSchema | undefined): Fields | undefined
   return schema ? { type: "object", properties: {}, additionalProperties: true } : { not: {} };
 }
 
-type Issue = z.core.$ZodIssue;
-
-/**
- * Reads the value at a path of a request, the body itself at "". The Fault names the field and the
- * expected type, in the schema's words if it has any.
- */
-export function shaped<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
-  const read = schema.safeParse(value);
-  if (read.success) return read.data;
-  const [first] = read.error.issues;
-  if (first?.message.startsWith("must ") === true)
-    throw invalid(pathText(pathOf(first), path), first.message);
-  const { issue, at } = first === undefined ? { issue: undefined, at: [] } : deepest(first);
-  const what =
-    issue?.code === "too_small"
-      ? "must not be empty"
-      : `must be ${wanted(issue)}, not ${sortOf(reach(value, at))}`;
-  throw invalid(pathText(pathOf({ path: at }), path), what);
-}
-
-const text = z.string();
-const filledText = text.min(1);
-const flag = z.boolean({ error: "must be true or false" });
-const list = z.array(z.unknown());
-
 /** The text at a path of a request. */
-export const textAt = (value: unknown, path: string): string =>
-  typeof value === "string" ? value : shaped(text, value, path);
+export function textAt(value: unknown, path: string): string {
+  if (typeof value === "string") return value;
+  throw wrongType(value, path, "a string");
+}
 
 /** The same of a field that may be left out; null is how clients say "not set". */
 export const optionalTextAt = (value: unknown, path: string): string | undefined =>
   value === undefined || value === null ? undefined : textAt(value, path);
 
 /** The text at a path of a request, which must not be empty. */
-export const filledTextAt = (value: unknown, path: string): string =>
-  typeof value === "string" && value !== "" ? value : shaped(filledText, value, path);
+export function filledTextAt(value: unknown, path: string): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw value === "" ? invalid(path, "must not be empty") : wrongType(value, path, "a string");
+}
+
+export function flagAt(value: unknown, path: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw invalid(path, "must be true or false");
+}
 
 export const optionalFlagAt = (value: unknown, path: string): boolean | undefined =>
-  value === undefined || value === null || typeof value === "boolean"
-    ? (value ?? undefined)
-    : shaped(flag, value, path);
+  typeof value === "boolean" || value == null ? (value ?? undefined) : flagAt(value, path);
 
-export const optionalListAt = (value: unknown, path: string): readonly unknown[] =>
-  value === undefined || value === null ? [] : shaped(list, value, path);
+export function optionalListAt(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (Array.isArray(value)) return value as readonly unknown[];
+  throw wrongType(value, path, "an array");
+}
 
 /** `what` completes the sentence "must be ...". */
 export function fieldsAt(value: unknown, path: string, what: string): Fields {
@@ -88,52 +69,18 @@ export function fieldsAt(value: unknown, path: string, what: string): Fields {
 export const invalid = (path: string, what: string): Fault =>
   new Fault("request.invalid", `\`${path}\` ${what}.`, { param: path });
 
-/** Finds the issue of the shape that a value came closest to, if it fits none of several. */
-function deepest(issue: Issue): { issue: Issue; at: PropertyKey[] } {
-  if (issue.code !== "invalid_union") return { issue, at: issue.path };
-  let found = { issue, at: issue.path };
-  for (const branch of issue.errors)
-    for (const inner of branch) {
-      const { issue: nested, at } = deepest(inner);
-      if (at.length > 0 && at.length + issue.path.length > found.at.length)
-        found = { issue: nested as typeof issue, at: [...issue.path, ...at] };
-    }
-  return found;
-}
-
-function wanted(issue: Issue | undefined): string {
-  switch (issue?.code) {
-    case "invalid_type":
-      return withArticle(issue.expected === "record" ? "object" : issue.expected);
-    case "invalid_value":
-      return `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
-    case "invalid_union":
-      return [...new Set(issue.errors.map((branch) => wanted(branch[0])))].join(" or ");
-    default:
-      return "something else";
-  }
-}
+/** The Fault of a value that is not `wanted`. */
+export const wrongType = (value: unknown, path: string, wanted: string): Fault =>
+  invalid(path, `must be ${wanted}, not ${sortOf(value)}`);
 
 function sortOf(value: unknown): string {
   if (value === undefined) return "left out";
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   if (value === "") return "empty";
-  return typeof value === "string" && value.length < 40
-    ? JSON.stringify(value)
-    : withArticle(typeof value);
+  if (typeof value === "string" && value.length < 40) return JSON.stringify(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
-
-const withArticle = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
-
-const reach = (value: unknown, at: readonly PropertyKey[]): unknown =>
-  at.reduce<unknown>(
-    (inner, key) =>
-      typeof inner === "object" && inner !== null
-        ? (inner as Record<PropertyKey, unknown>)[key]
-        : undefined,
-    value,
-  );
 
 /** The name goes into headers and logs. */
 const LONGEST = 512;
