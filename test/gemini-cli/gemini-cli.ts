@@ -16,7 +16,7 @@ const settings = {
 };
 
 /** A picture of one pixel. */
-const pixel =
+export const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** A home with an MCP server of forty tools, and a folder to work in with a picture. */
@@ -43,17 +43,20 @@ export function geminiFolder(): GeminiFolder {
 
 export type GeminiRun = { readonly code: number; readonly said: string; readonly errors: string };
 
-/** Runs `gemini -p` to its end. It may use every tool without asking. */
+/** Runs `gemini -p` to its end. It may use every tool without asking. `more`: further arguments. */
 export async function geminiCli(
   { path }: GeminiFolder,
   url: string,
   prompt: string,
+  more: readonly string[] = [],
 ): Promise<GeminiRun> {
-  const child = spawn(program, ["-y", "-m", "m1", "-p", prompt], {
+  const child = spawn(program, ["-y", "-m", "m1", "-p", prompt, ...more], {
     cwd: join(path, "work"),
     env: {
       PATH: process.env["PATH"],
       HOME: path,
+      // It writes reports of errors there.
+      TMPDIR: path,
       GOOGLE_GEMINI_BASE_URL: url,
       GEMINI_API_KEY: "unused",
       GEMINI_CLI_TRUST_WORKSPACE: "true",
@@ -61,7 +64,7 @@ export async function geminiCli(
       GEMINI_CLI_NO_RELAUNCH: "true",
     },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
+    timeout: 120_000,
   });
   const ended = new Promise<number>((resolve) => {
     child.once("close", (code) => resolve(code ?? -1));

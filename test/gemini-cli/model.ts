@@ -17,6 +17,7 @@ import {
   type Model,
   type ReceivedRequest,
 } from "../support/fake-upstream.ts";
+import { geminiRefusal } from "../support/strict-gemini.ts";
 
 /** Asks for one answer after the other, with the calls of a step each. */
 export const prompt = "Go through the steps.";
@@ -35,7 +36,9 @@ const shell = (id: string, word: string): FakeCall =>
 /** The name that Gemini CLI gives to a tool of an MCP server. */
 const loadedTool = "mcp_lab_write_7";
 
-const steps: readonly (readonly FakeCall[])[] = [
+type Steps = readonly (readonly FakeCall[])[];
+
+const steps: Steps = [
   [call("note", "write_file", { file_path: "note.txt", content: "noted" })],
   [shell("a", "one"), shell("b", "two")],
   [call("mcp", loadedTool, { text: "seven" })],
@@ -43,14 +46,41 @@ const steps: readonly (readonly FakeCall[])[] = [
   [call("lost", "read_file", { file_path: "nowhere.txt" })],
 ];
 
+/** Has the model search the web and employ a subagent; both make Gemini CLI ask by itself. */
+export const helpersPrompt = "Go through the helpers.";
+const query = "the height of the tower";
+const errand = "Run the errand.";
+export const found = "It is seventeen metres high.";
+export const thought = "I ponder it.";
+
+const helperSteps: Steps = [
+  [call("search", "google_web_search", { query })],
+  [call("agent", "invoke_agent", { agent_name: "generalist", prompt: errand })],
+];
+const errandSteps: Steps = [
+  [shell("errand", "ran")],
+  [call("complete", "complete_task", { result: { response: "The errand is done." } })],
+];
+
+const idsOf = (some: Steps): readonly string[] => some.flat().map(({ id }) => id);
 /** The ids of all calls of the steps, in their order. */
-export const callIds = steps.flat().map(({ id }) => id);
+export const callIds = idsOf(steps);
+export const helperIds = idsOf(helperSteps);
+
+/** The conversations that a request may belong to. The main one holds the texts of its helpers. */
+const scripts: readonly (readonly [words: string, steps: Steps])[] = [
+  [prompt, steps],
+  [helpersPrompt, helperSteps],
+  [errand, errandSteps],
+];
 
 function play({ text }: ReceivedRequest, results: ReadonlyMap<string, string>): FakeAnswer {
   if (text.includes(brokenPrompt)) return { text: "Next.", calls: [shell("broken", "never")] };
-  if (!text.includes(prompt)) return { text: "{}" };
-  const next = steps.find((calls) => calls.some(({ id }) => !results.has(id)));
-  return next === undefined ? { text: "All steps are done." } : { text: "Next.", calls: next };
+  const [, left] = scripts.find(([words]) => text.includes(words)) ?? [];
+  if (left === undefined) return { text: text.includes(query) ? found : "{}" };
+  const next = left.find((calls) => calls.some(({ id }) => !results.has(id)));
+  if (next === undefined) return { text: "All steps are done." };
+  return { text: "Next.", reasoning: thought, calls: next };
 }
 
 /** The first frame of each dialect that ends an answer. */
@@ -64,15 +94,33 @@ function brokenOff(answer: Answer): Answer {
 }
 
 type Speech = {
+  /** What the reasoning behind the last call looks like when it comes back. Empty: it has none. */
+  readonly reasoning: string;
   readonly results: (body: Body) => ReadonlyMap<string, string>;
   readonly answer: (request: ReceivedRequest, say: FakeAnswer) => Answer;
 };
 
 const speech = {
-  chat: { results: chatResults, answer: ({ body }, say) => answerInChat(body, say) },
-  responses: { results: responsesResults, answer: ({ body }, say) => answerInResponses(body, say) },
-  messages: { results: messagesResults, answer: ({ body }, say) => answerInMessages(body, say) },
-  gemini: { results: geminiResults, answer: ({ path }, say) => answerInGemini(path, say) },
+  chat: {
+    reasoning: `"reasoning_content":"${thought}"`,
+    results: chatResults,
+    answer: ({ body }, say) => answerInChat(body, say),
+  },
+  responses: {
+    reasoning: "",
+    results: responsesResults,
+    answer: ({ body }, say) => answerInResponses(body, say),
+  },
+  messages: {
+    reasoning: '"signature":"sig"',
+    results: messagesResults,
+    answer: ({ body }, say) => answerInMessages(body, say),
+  },
+  gemini: {
+    reasoning: `"thoughtSignature":"${btoa("signed call_agent")}"`,
+    results: geminiResults,
+    answer: ({ path }, say) => answerInGemini(path, say),
+  },
 } as const satisfies Record<string, Speech>;
 
 export type Back = keyof typeof speech;
@@ -84,15 +132,23 @@ export const backs = (Object.keys(speech) as Back[]).filter((back) =>
 /** True for a request that asks for an answer: Gemini CLI counts the tokens of pictures before. */
 export const isTurn = ({ path }: ReceivedRequest): boolean => !path.includes("ountTokens");
 
+export const reasoningIn = (back: Back): string => speech[back].reasoning;
+
 /** The results in a request, by the ids of their calls. */
 export const resultsIn = (back: Back, body: Body): ReadonlyMap<string, string> =>
   speech[back].results(body);
 
-/** The same model in every dialect. */
+/** A signature of the model in the Gemini dialect. */
+const isOwn = (signature: string): boolean => atob(signature).startsWith("signed ");
+
+/** The same model in every dialect. In that of Gemini it refuses what Google refuses. */
 export const modelOf = (back: Back): Model => {
   const { results, answer }: Speech = speech[back];
   return (request) => {
     if (!isTurn(request)) return json({ totalTokens: 11 });
+    const refusal =
+      back === "gemini" ? geminiRefusal(request.body, { model: "gemini-4", isOwn }) : undefined;
+    if (refusal !== undefined) return json({ error: { code: 400, message: refusal } }, 400);
     const said = answer(request, play(request, results(request.body)));
     return request.text.includes(brokenPrompt) ? brokenOff(said) : said;
   };
