@@ -92,6 +92,9 @@ export type Route = {
 /** All routes of a gateway. */
 export type RouteTable = {
   readonly routes: readonly Route[];
-  /** Routes without a pattern, by `METHOD path`. */
-  readonly exact: ReadonlyMap<string, Route>;
+  /** Found routes, by `METHOD path`. */
+  readonly known: Map<string, FoundRoute>;
 };
+
+/** A route and the parts of the path that its pattern matches. */
+export type FoundRoute = { readonly route: Route; readonly params: PathParams };

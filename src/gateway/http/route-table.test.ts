@@ -24,6 +24,16 @@ it("gives the rest of a path under the name of its pattern", () => {
 
 it("refuses a path that cannot be decoded", () => {
   const malformed = expect.objectContaining({ code: "request.route", status: 404 });
-  const table = { routes: [], exact: new Map() };
+  const table = { routes: [], known: new Map() };
   expect(() => findRoute(table, "GET", "/%zz")).toThrow(malformed);
+});
+
+it("finds a route again by its path, and not by another method", () => {
+  const serve = (): void => {};
+  const routes = [{ method: "POST", path: "/v1beta/models/{model}:go", serve }];
+  const table = { routes, known: new Map() };
+  const first = findRoute(table, "POST", "/v1beta/models/m:go");
+  expect(findRoute(table, "POST", "/v1beta/models/m:go")).toBe(first);
+  expect(findRoute(table, "POST", "/v1beta/models/n:go").params).toEqual({ model: "n" });
+  expect(() => findRoute(table, "GET", "/v1beta/models/m:go")).toThrow(/takes POST/);
 });

@@ -1,7 +1,7 @@
 import type { DoorDialect, PathParams, RequestHeaders } from "../../dialects/dialect.ts";
 import { nearest } from "../../diagnostics/nearest.ts";
 import { Fault } from "../../turn/fault.ts";
-import type { Route, RouteTable } from "../state.ts";
+import type { FoundRoute, Route, RouteTable } from "../state.ts";
 import type { Exchange } from "./exchange.ts";
 
 type Pattern = { readonly shape: RegExp; readonly names: readonly string[] };
@@ -45,22 +45,30 @@ function decoded(text: string): string {
   }
 }
 
-type Found = { readonly route: Route; readonly params: PathParams };
+/** Most paths whose routes are remembered, and the longest of them. */
+const MAX_KNOWN = 1_000;
+const MAX_KNOWN_LENGTH = 200;
 
 /**
  * The route for a path, with the parts of the path that it matches. HEAD is GET; the host leaves
  * the body out.
  */
-export function findRoute(table: RouteTable, method: string, path: string): Found {
-  const { routes, exact } = table;
+export function findRoute(table: RouteTable, method: string, path: string): FoundRoute {
+  const { routes, known } = table;
   const wanted = method === "HEAD" ? "GET" : method;
-  const known = exact.get(`${wanted} ${path}`);
-  if (known !== undefined) return { route: known, params: {} };
+  const key = `${wanted} ${path}`;
+  const remembered = known.get(key);
+  if (remembered !== undefined) return remembered;
   requireDecodable(path);
   const place = placeOf(table, path);
   const there = routes.filter((route) => matchPath(route.path, place) !== undefined);
   const route = there.find((candidate) => candidate.method === wanted);
-  if (route !== undefined) return { route, params: matchPath(route.path, place) ?? {} };
+  if (route !== undefined) {
+    const found = { route, params: matchPath(route.path, place) ?? {} };
+    if (known.size >= MAX_KNOWN) known.clear();
+    if (path.length <= MAX_KNOWN_LENGTH) known.set(key, found);
+    return found;
+  }
   const methods = there.filter(({ refuses }) => refuses !== true).map((one) => one.method);
   if (methods.length > 0)
     throw new Fault("request.method", `${path} takes ${methods.join(" and ")}, not ${method}.`, {

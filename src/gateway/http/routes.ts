@@ -47,10 +47,7 @@ export function routeTable({ doors }: Pick<DialectRegistry, "doors">): RouteTabl
     { method: "GET", path: "/v1/models/*", serve: (one) => serveModel(one, formFor(one)) },
   ];
   const routes = [...doors.flatMap(doorRoutes), ...modelRoutes, ...ownRoutes];
-  return {
-    routes,
-    exact: new Map(routes.map((route) => [`${route.method} ${route.path}`, route])),
-  };
+  return { routes, known: new Map() };
 }
 
 const doorRoutes = (entry: DoorEntry): Route[] => {
