@@ -9,7 +9,14 @@ import {
   toolLoop,
   type FakeAnswer,
 } from "../support/fake-model.ts";
-import { fakeUpstream, json, type Model, type ReceivedRequest } from "../support/fake-upstream.ts";
+import {
+  cut,
+  fakeUpstream,
+  json,
+  type Model,
+  type ReceivedRequest,
+  type Step,
+} from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
 /** The upstreams behind the Gemini door. */
@@ -23,10 +30,28 @@ export const backends: readonly Backend[] = [
 ];
 
 /** Makes the answer to a request by the results in it. */
-export type Say = (results: ReadonlyMap<string, string>, index: number) => FakeAnswer;
+export type Say = (
+  results: ReadonlyMap<string, string>,
+  index: number,
+) => FakeAnswer & { readonly breaksOff?: boolean };
 
 /** A model that speaks the dialect of an upstream. */
 function modelOf(back: Backend, say: Say): Model {
+  let breaksOff: boolean | undefined;
+  const model = wholeModel(back, (results, index) => {
+    const said = say(results, index);
+    ({ breaksOff } = said);
+    return said;
+  });
+  return (request, index) => {
+    const { steps, ...answer } = model(request, index);
+    if (breaksOff !== true) return { ...answer, steps };
+    const all = [...(steps as Iterable<Step>)];
+    return { ...answer, steps: all.slice(0, all.length / 2).concat(cut) };
+  };
+}
+
+function wholeModel(back: Backend, say: Say): Model {
   if (back === "gemini") return geminiModel(({ body }, index) => say(geminiResults(body), index));
   return ({ method, body }, index) => {
     if (method === "GET") return json({ object: "list", data: [{ id: "m" }] });
