@@ -1,4 +1,30 @@
-/** A request of every door with most of what its requests may have. */
+/** A request of every door with most of what its requests may have, and an answer of every upstream. */
+
+import { answerInGemini } from "../test/support/fake-gemini.ts";
+import { answerInMessages } from "../test/support/fake-messages.ts";
+import { answerInChat, answerInResponses, type FakeAnswer } from "../test/support/fake-model.ts";
+import type { Answer } from "../test/support/fake-upstream.ts";
+
+type Write = (say: FakeAnswer, stream: boolean) => Answer;
+
+const asked = (stream: boolean) => ({ stream, stream_options: { include_usage: true } });
+const answers: Readonly<Record<string, Write>> = {
+  chat: (say, stream) => answerInChat(asked(stream), say),
+  responses: (say, stream) => answerInResponses(asked(stream), say),
+  messages: (say, stream) => answerInMessages(asked(stream), say),
+  gemini: (say, stream) =>
+    answerInGemini(
+      `/models/m:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+      say,
+    ),
+};
+
+/** The pieces of an answer that an upstream of this dialect gives. */
+export function answerIn(dialect: string, say: FakeAnswer, stream = false): readonly string[] {
+  const write = answers[dialect];
+  if (write === undefined) throw new Error(`add an answer of ${dialect} to fuzz/examples.ts`);
+  return Array.from(write(say, stream).steps as Iterable<unknown>, String);
+}
 
 const schema = {
   type: "object",

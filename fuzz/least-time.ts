@@ -1,21 +1,10 @@
 import { cpuTime } from "../test/support/cpu-time.ts";
 
 /**
- * The least CPU time of some work, in milliseconds: tried again while it takes
- * longer than allowed, for a collection of garbage may fall into any one try.
+ * The least CPU time of some work, in milliseconds: tried again while it takes longer than
+ * allowed, because a collection of garbage may fall into any one try.
  */
-export function leastTime(most: number, work: () => void): number {
-  let least = Infinity;
-  for (let tries = 0; tries < 10 && least > most; tries++) {
-    const started = cpuTime();
-    work();
-    least = Math.min(least, cpuTime() - started);
-  }
-  return least;
-}
-
-/** The same for work that waits. */
-export async function leastTimeOf(most: number, work: () => Promise<void>): Promise<number> {
+export async function leastTime(most: number, work: () => unknown): Promise<number> {
   let least = Infinity;
   for (let tries = 0; tries < 10 && least > most; tries++) {
     const started = cpuTime();

@@ -7,26 +7,17 @@ import { isCut, type TurnEvent } from "../../src/turn/event.ts";
 import { isFields, jsonOf } from "../../src/json/json.ts";
 import { JsonScanner } from "../../src/json/scan.ts";
 import type { ClientName, UpstreamName } from "../../src/turn/names.ts";
-import { answerInGemini } from "../../test/support/fake-gemini.ts";
-import { answerInMessages } from "../../test/support/fake-messages.ts";
-import { answerInChat, answerInResponses, wantedCalls } from "../../test/support/fake-model.ts";
+import { wantedCalls } from "../../test/support/fake-model.ts";
 import { readStream } from "../../test/support/frame-runs.ts";
 import { broken } from "../../test/support/stream-grammar.ts";
 import type { Campaign, Property } from "../campaign.ts";
 import { leastTime } from "../least-time.ts";
-import { examples } from "../examples.ts";
+import { answerIn, examples } from "../examples.ts";
 import { changes, mutated, type Change } from "../mutate.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
-const asked = { stream: true, stream_options: { include_usage: true } };
 const say = { reasoning: "Hm.", text: "Let me see. ☃", calls: wantedCalls };
-const streams: Readonly<Record<string, Iterable<unknown>>> = {
-  chat: answerInChat(asked, say).steps as Iterable<unknown>,
-  responses: answerInResponses(asked, say).steps as Iterable<unknown>,
-  messages: answerInMessages(asked, say).steps as Iterable<unknown>,
-  gemini: answerInGemini("/models/m:streamGenerateContent?alt=sse", say).steps as Iterable<unknown>,
-};
 
 /** What a dialect's reader makes of a stream as it comes off the wire, in these pieces. */
 function read(upstream: UpstreamDialect, pieces: readonly string[], frames: boolean): Event[] {
@@ -133,10 +124,7 @@ const isTerminal = ({ type }: Event): boolean => type === "turn-end" || type ===
  */
 export function answers(): Campaign {
   const properties = builtinDialects.upstreams.map((entry): Property => {
-    const stream = streams[entry.name];
-    if (stream === undefined)
-      throw new Error(`add a stream of ${entry.name} to the answers campaign`);
-    const sound = [...stream].map(String);
+    const sound = answerIn(entry.name, say, true);
     const input = fc.record({
       bends: fc.array(
         fc.record({
@@ -151,11 +139,11 @@ export function answers(): Campaign {
     });
     return {
       name: `${entry.name}: streams`,
-      property: fc.property(input, ({ bends, cuts, frames }) => {
+      property: fc.asyncProperty(input, async ({ bends, cuts, frames }) => {
         const text = bends.reduce(bend, sound).join("");
         const most = 60 + text.length / 1000;
         let events: Event[] = [];
-        const ms = leastTime(most, () => (events = read(entry.upstream, [text], frames)));
+        const ms = await leastTime(most, () => (events = read(entry.upstream, [text], frames)));
         const whole = lawful(events);
         const law = broken(whole);
         if (law.length > 0) throw new Error(law.join("; "));

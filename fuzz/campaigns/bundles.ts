@@ -38,7 +38,15 @@ const sound = [...recorded, ...recorded.slice(0, 2).map(ofEvents)];
 /** Settings of upstreams that name what a bundle must not reach. */
 const settings = fc.record(
   {
-    dialect: fc.constantFrom("chat", "responses", "messages", "codex", "scripted", "__proto__"),
+    dialect: fc.constantFrom(
+      "chat",
+      "responses",
+      "messages",
+      "gemini",
+      "codex",
+      "scripted",
+      "__proto__",
+    ),
     base_path: fc.constantFrom("/v1", "", "@127.0.0.1:9/", ".x", "/../..", "//127.0.0.1:9"),
     base_url: fc.constant("http://127.0.0.1:9/v1"),
     command: fc.constantFrom("/bin/true", "codex"),

@@ -17,10 +17,10 @@ const lengths: ReadonlyMap<number, number> = new Map([
 /** A collection of garbage may fall into any one try. */
 const TRIES = 3;
 
-const routes = builtinDialects.doors.map(({ name, door }) => ({
-  name,
-  path: doorPath(door),
-}));
+const paths = new Map(builtinDialects.doors.map(({ name, door }) => [name, doorPath(door)]));
+for (const name of paths.keys())
+  if (!doors.some((door) => door === name))
+    throw new Error(`add the form of a ${name} request to fuzz/pieces/shapes.ts`);
 
 /**
  * Bodies of very many pieces, each sent to a gateway that has served nothing yet:
@@ -37,7 +37,7 @@ export function pieces(): Campaign {
     isPlanned: fc.boolean(),
   });
   const property = fc.asyncProperty(cases, async ({ shape, door, profile, length, isPlanned }) => {
-    const path = isPlanned ? "/v1/plan" : (routes.find(({ name }) => name === door)?.path ?? "");
+    const path = isPlanned ? "/v1/plan" : (paths.get(door) ?? "");
     const body = shape.body(door, length);
     const most = lengths.get(length) ?? 0;
     let held: Held = { wallMs: Infinity, cpuMs: Infinity };

@@ -7,7 +7,7 @@ import { nodePlatform } from "../../src/host/platform/node.ts";
 import { profiles } from "../../src/profiles/profiles.ts";
 import type { Campaign, Property } from "../campaign.ts";
 import { examples } from "../examples.ts";
-import { leastTimeOf } from "../least-time.ts";
+import { leastTime } from "../least-time.ts";
 import { changes, grown, mutated } from "../mutate.ts";
 
 /** Milliseconds of the event loop that a body of a megabyte may take; in proportion for shorter ones. */
@@ -15,6 +15,8 @@ const MOST_MS = 100;
 const MEGABYTE = 1_048_576;
 /** Below this a time says more about the machine than about the work. */
 const NOISE_MS = 60;
+/** The fault of an answer that does not fit its schema: no answer fits some of the changed schemas. */
+const UNMET = "upstream.format";
 
 const planned = [...profiles.values()].filter(({ dialect }) =>
   builtinDialects.upstreams.some(({ name }) => name === dialect),
@@ -49,11 +51,12 @@ export function requests(): Campaign {
   const check = async (path: string, body: string): Promise<void> => {
     const most = 4 * Math.max(NOISE_MS, (MOST_MS * body.length) / MEGABYTE);
     let [status, text] = [0, ""];
-    const ms = await leastTimeOf(most, async () => {
+    const ms = await leastTime(most, async () => {
       const response = await post(gateway, path, body);
       [status, text] = [response.status, await response.text()];
     });
-    if (status >= 500) throw new Error(`${path} answered ${status}: ${text}`);
+    if (status >= 500 && !text.includes(UNMET))
+      throw new Error(`${path} answered ${status}: ${text}`);
     if (ms > most) throw new Error(`${body.length} bytes took ${ms.toFixed(0)} ms`);
     if (status === 200 && text.trim() === "") throw new Error("an empty answer");
   };
@@ -90,7 +93,7 @@ export function requests(): Campaign {
           async (at, profile) => {
             const work = async (count: number, most: number): Promise<number> => {
               const body = { ...(grown(example, at, count) as object), model: `${profile}/m` };
-              return leastTimeOf(most, async () => {
+              return leastTime(most, async () => {
                 const text = JSON.stringify({ ...body, metadata: { salt: String(Math.random()) } });
                 await (await post(gateway, "/v1/plan", text)).text();
               });

@@ -6,11 +6,9 @@ import { openGateway } from "../../src/gateway/gateway.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import { profiles } from "../../src/profiles/profiles.ts";
 import type { Connect } from "../../src/upstreams/http/transport.ts";
-import { answerInGemini } from "../../test/support/fake-gemini.ts";
-import { answerInMessages } from "../../test/support/fake-messages.ts";
-import { answerInChat, answerInResponses, type FakeAnswer } from "../../test/support/fake-model.ts";
 import type { Body } from "../../test/support/fake-upstream.ts";
 import type { Campaign, Property } from "../campaign.ts";
+import { answerIn } from "../examples.ts";
 import { changes, mutated } from "../mutate.ts";
 
 const MARK = "patchbay:1:";
@@ -198,17 +196,11 @@ const requests: Readonly<Record<string, (seals: readonly string[]) => Body>> = {
   }),
 };
 
-const says = {
-  chat: answerInChat,
-  responses: answerInResponses,
-  messages: answerInMessages,
-  gemini: (_: Body, say: FakeAnswer) => answerInGemini("/models/m:generateContent", say),
-};
 const answers = new Map(
-  Object.entries(says).map(([dialect, answer]) => {
-    const [text = ""] = answer({}, { text: "Hello." }).steps as Iterable<string>;
-    return [dialect, new TextEncoder().encode(text)];
-  }),
+  builtinDialects.upstreams.map(({ name }) => [
+    name as string,
+    new TextEncoder().encode(answerIn(name, { text: "Hello." }).join("")),
+  ]),
 );
 
 const planned = [...profiles.values()].filter(({ dialect }) => answers.has(dialect));

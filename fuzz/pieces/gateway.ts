@@ -3,11 +3,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../bench/processes.ts";
 import { profiles } from "../../src/profiles/profiles.ts";
+import { loopback, type Loopback } from "../../test/support/loopback.ts";
+import { answerIn } from "../examples.ts";
 
 /** The longest time in which the event loop served nobody else: on the clock, and of the processor. */
 export type Held = { readonly wallMs: number; readonly cpuMs: number };
@@ -15,41 +16,16 @@ type Outcome = Held & { readonly status: number; readonly answer: string };
 
 const root = join(import.meta.dirname, "../..");
 
-const GEMINI =
-  '{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}],"modelVersion":"m"}';
-
-/** Answers of upstreams, each the shortest that its dialect has. */
-const answers: readonly (readonly [string, string])[] = [
-  [
-    "/chat/completions",
-    '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}',
-  ],
-  [
-    "/responses",
-    '{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"hi","annotations":[]}]}]}',
-  ],
-  [
-    "/messages",
-    '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}',
-  ],
-  [":generateContent", GEMINI],
-  [":streamGenerateContent", GEMINI],
-];
-
-async function openUpstream(): Promise<Server> {
-  const server = createServer((request, response) => {
+/** An upstream of one dialect; it gives the same short answer to every request. */
+const openUpstream = (dialect: string): Promise<Loopback> =>
+  loopback((request, response) => {
     request.resume();
     request.on("error", () => {});
     request.on("end", () => {
-      const path = request.url?.split("?")[0] ?? "";
-      const [, answer = "{}"] = answers.find(([ending]) => path.endsWith(ending)) ?? [];
-      response.writeHead(200, { "content-type": "application/json" }).end(answer);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(answerIn(dialect, { text: "hi" }).join(""));
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return server;
-}
 
 /** An upstream of each profile, by the profile's name. */
 export const profileNames = [
@@ -74,9 +50,8 @@ export type Rig = AsyncDisposable & {
 
 export async function openRig(profile: string): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "patchbay-pieces-"));
-  const upstream = await openUpstream();
-  const { port: upstreamPort } = upstream.address() as AddressInfo;
-  const base_url = `http://127.0.0.1:${upstreamPort}/v1`;
+  const upstream = await openUpstream(dialectOf(profile));
+  const base_url = `${upstream.url}/v1`;
   const config = join(folder, "patchbay.json");
   const one =
     profile === "demo"
@@ -129,7 +104,7 @@ export async function openRig(profile: string): Promise<Rig> {
     async [Symbol.asyncDispose]() {
       child.disconnect();
       if (child.exitCode === null) await once(child, "exit");
-      upstream.close();
+      await upstream[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -140,15 +115,6 @@ async function heard(child: ChildProcess, word: string): Promise<Held> {
   child.send(word);
   const [held] = (await said) as [Held];
   return held;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function up(url: string): Promise<void> {

@@ -2,9 +2,6 @@
 
 import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 
-export const doors = ["chat", "responses", "messages"] as const;
-type Door = (typeof doors)[number];
-
 /** What a shape has many of, which is what limits it. */
 type Of = "tools" | "items" | "entry";
 
@@ -66,148 +63,169 @@ const both = (name: string, of: Of, write: Write): readonly Shape[] => [
   },
 ];
 
-const MODEL = '"model":"m"';
-const USER = '{"role":"user","content":"hi"}';
-
-const ITEMS: Readonly<Record<Door, string>> = {
-  chat: "messages",
-  responses: "input",
-  messages: "messages",
+/** The JSON of the parts of a request, in the words of one door. */
+type Form = {
+  /** The fields of every request, without its items and tools. */
+  readonly head: string;
+  /** The field with the items. */
+  readonly items: string;
+  /** A message of the user or the model; `more`: further fields. */
+  readonly message: (role: "user" | "assistant", text: string, more?: string) => string;
+  /** A message of the user with these parts. */
+  readonly user: (parts: string) => string;
+  readonly text: string;
+  readonly image: string;
+  /** A tool as an entry of `tools`; `more`: further fields. */
+  readonly tool: (name: string, schema?: string, more?: string) => string;
+  readonly tools: (list: string) => string;
+  /** One call, and the items that hold calls. */
+  readonly call: (id: string, name: string, input?: string) => string;
+  readonly calls: (list: string) => string;
+  /** One result, whose text is JSON, and the items that hold results. */
+  readonly result: (id: string, text?: string) => string;
+  readonly results: (list: string) => string;
+  readonly thought: (at: number) => string;
+  /** The field with instructions of text parts; left out: instructions are messages. */
+  readonly instructions?: (list: string) => string;
+  /** The fields that ask for an answer of a schema, and for stop texts. */
+  readonly format: (schema: string) => string;
+  readonly stop: (list: string) => string;
 };
-/** The fields that every request of a door has, without its messages or tools. */
-const HEAD: Readonly<Record<Door, string>> = {
-  chat: MODEL,
-  responses: `${MODEL},"store":false`,
-  messages: `${MODEL},"max_tokens":9`,
+
+const plainMessage: Form["message"] = (role, text, more = "") =>
+  `{"role":"${role}","content":${JSON.stringify(text)}${more}}`;
+const inContent = (role: string, parts: string): string =>
+  `{"role":"${role}","content":[${parts}]}`;
+const inParts = (role: string, parts: string): string => `{"role":"${role}","parts":[${parts}]}`;
+const textPart = '{"type":"text","text":"a"}';
+const alone = (list: string): string => list;
+/** A field, unless it has no value. */
+const given = (name: string, value?: string): string =>
+  value === undefined ? "" : `,"${name}":${value}`;
+
+type Door = "chat" | "responses" | "messages" | "gemini";
+
+const forms: Readonly<Record<Door, Form>> = {
+  chat: {
+    head: '"model":"m"',
+    items: "messages",
+    message: plainMessage,
+    user: (parts) => inContent("user", parts),
+    text: textPart,
+    image: '{"type":"image_url","image_url":{"url":"https://a.b/c"}}',
+    tool: (name, schema, more = "") =>
+      `{"type":"function","function":{"name":"${name}"${given("parameters", schema)}${more}}}`,
+    tools: alone,
+    call: (id, name, input = "{}") =>
+      `{"id":"${id}","type":"function","function":{"name":"${name}","arguments":${JSON.stringify(input)}}}`,
+    calls: (list) => `{"role":"assistant","tool_calls":[${list}]}`,
+    result: (id, text = '"x"') => `{"role":"tool","tool_call_id":"${id}","content":${text}}`,
+    results: alone,
+    thought: () => '{"role":"assistant","content":"b","reasoning_content":"t"}',
+    format: (schema) =>
+      `"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":${schema}}}`,
+    stop: (list) => `"stop":[${list}]`,
+  },
+  responses: {
+    head: '"model":"m","store":false',
+    items: "input",
+    message: plainMessage,
+    user: (parts) => inContent("user", parts),
+    text: '{"type":"input_text","text":"a"}',
+    image: '{"type":"input_image","image_url":"https://a.b/c"}',
+    tool: (name, schema, more = "") =>
+      `{"type":"function","name":"${name}"${given("parameters", schema)}${more}}`,
+    tools: alone,
+    call: (id, name, input = "{}") =>
+      `{"type":"function_call","call_id":"${id}","name":"${name}","arguments":${JSON.stringify(input)}}`,
+    calls: alone,
+    result: (id, text = '"x"') =>
+      `{"type":"function_call_output","call_id":"${id}","output":${text}}`,
+    results: alone,
+    thought: (at) =>
+      `{"type":"reasoning","id":"rs_${at}","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e${at}"}`,
+    format: (schema) =>
+      `"text":{"format":{"type":"json_schema","name":"x","strict":true,"schema":${schema}}}`,
+    stop: (list) => `"stop":[${list}]`,
+  },
+  messages: {
+    head: '"model":"m","max_tokens":9',
+    items: "messages",
+    message: plainMessage,
+    user: (parts) => inContent("user", parts),
+    text: textPart,
+    image: '{"type":"image","source":{"type":"url","url":"https://a.b/c"}}',
+    tool: (name, schema, more = "") => `{"name":"${name}"${given("input_schema", schema)}${more}}`,
+    tools: alone,
+    call: (id, name, input = "{}") =>
+      `{"type":"tool_use","id":"${id}","name":"${name}","input":${input}}`,
+    calls: (list) => inContent("assistant", list),
+    result: (id, text = '"x"') => `{"type":"tool_result","tool_use_id":"${id}","content":${text}}`,
+    results: (list) => inContent("user", list),
+    thought: (at) =>
+      inContent("assistant", `{"type":"thinking","thinking":"t","signature":"s${at}"}`),
+    instructions: (list) => `"system":[${list}]`,
+    format: (schema) => `"output_config":{"format":{"type":"json_schema","schema":${schema}}}`,
+    stop: (list) => `"stop_sequences":[${list}]`,
+  },
+  gemini: {
+    head: '"model":"m"',
+    items: "contents",
+    message: (role, text, more = "") =>
+      `{"role":"${role === "user" ? "user" : "model"}","parts":[{"text":${JSON.stringify(text)}}]${more}}`,
+    user: (parts) => inParts("user", parts),
+    text: '{"text":"a"}',
+    image: '{"fileData":{"mimeType":"image/png","fileUri":"https://a.b/c"}}',
+    tool: (name, schema, more = "") =>
+      `{"name":"${name}"${given("parametersJsonSchema", schema)}${more}}`,
+    tools: (list) => `{"functionDeclarations":[${list}]}`,
+    call: (id, name, input = "{}") =>
+      `{"functionCall":{"id":"${id}","name":"${name}","args":${input}}}`,
+    calls: (list) => inParts("model", list),
+    result: (id, text = '"x"') =>
+      `{"functionResponse":{"id":"${id}","name":"f","response":{"output":${text}}}}`,
+    results: (list) => inParts("user", list),
+    thought: (at) =>
+      inParts("model", `{"text":"t","thought":true,"thoughtSignature":"${btoa(String(at))}"}`),
+    instructions: (list) => `"systemInstruction":{"parts":[${list}]}`,
+    format: (schema) =>
+      `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":${schema}}`,
+    stop: (list) => `"generationConfig":{"stopSequences":[${list}]}`,
+  },
 };
 
-const withItems = (door: Door, items: string, rest = ""): string =>
-  `{${HEAD[door]},"${ITEMS[door]}":[${items}]${rest}}`;
-const withField = (door: Door, field: string): string => withItems(door, USER, `,${field}`);
-const withTools = (door: Door, tools: string): string => withField(door, `"tools":[${tools}]`);
-
-function tool(door: Door, name: string, schema: string, more = ""): string {
-  switch (door) {
-    case "chat":
-      return `{"type":"function","function":{"name":"${name}","parameters":${schema}${more}}}`;
-    case "responses":
-      return `{"type":"function","name":"${name}","parameters":${schema}${more}}`;
-    case "messages":
-      return `{"name":"${name}","input_schema":${schema}${more}}`;
-    default:
-      return door satisfies never;
-  }
-}
+export const doors = Object.keys(forms) as Door[];
 
 const OBJECT = '{"type":"object"}';
+const user = (door: Door): string => forms[door].message("user", "hi");
 
-function call(door: Door, id: string, name: string): string {
-  switch (door) {
-    case "chat":
-      return `{"role":"assistant","tool_calls":[{"id":"${id}","type":"function","function":{"name":"${name}","arguments":"{}"}}]}`;
-    case "responses":
-      return `{"type":"function_call","call_id":"${id}","name":"${name}","arguments":"{}"}`;
-    case "messages":
-      return `{"role":"assistant","content":[{"type":"tool_use","id":"${id}","name":"${name}","input":{}}]}`;
-    default:
-      return door satisfies never;
-  }
-}
+const withItems = (door: Door, items: string, rest = ""): string =>
+  `{${forms[door].head},"${forms[door].items}":[${items}]${rest}}`;
+const withField = (door: Door, field: string): string => withItems(door, user(door), `,${field}`);
+const withTools = (door: Door, list: string): string =>
+  withField(door, `"tools":[${forms[door].tools(list)}]`);
 
-function result(door: Door, id: string): string {
-  switch (door) {
-    case "chat":
-      return `{"role":"tool","tool_call_id":"${id}","content":"x"}`;
-    case "responses":
-      return `{"type":"function_call_output","call_id":"${id}","output":"x"}`;
-    case "messages":
-      return `{"role":"user","content":[{"type":"tool_result","tool_use_id":"${id}","content":"x"}]}`;
-    default:
-      return door satisfies never;
-  }
-}
+const tool = (door: Door, name: string, schema = OBJECT, more = ""): string =>
+  forms[door].tool(name, schema, more);
+
+/** Items with one call, and with one result. */
+const call = (door: Door, id: string, name: string, input?: string): string =>
+  forms[door].calls(forms[door].call(id, name, input));
+const result = (door: Door, id: string, text?: string): string =>
+  forms[door].results(forms[door].result(id, text));
 
 /** All the calls of one answer, and the results of all. */
 function burst(door: Door, many: Many): string {
-  switch (door) {
-    case "chat": {
-      const calls = many(
-        (at) => `{"id":"c${at}","type":"function","function":{"name":"f","arguments":"{}"}}`,
-      );
-      const results = many((at) => result(door, `c${at}`));
-      return withItems(door, `{"role":"assistant","tool_calls":[${calls}]},${results}`);
-    }
-    case "responses": {
-      const calls = many((at) => call(door, `c${at}`, "f"));
-      return withItems(door, `${calls},${many((at) => result(door, `c${at}`))}`);
-    }
-    case "messages": {
-      const calls = many((at) => `{"type":"tool_use","id":"c${at}","name":"f","input":{}}`);
-      const results = many((at) => `{"type":"tool_result","tool_use_id":"c${at}","content":"x"}`);
-      return withItems(
-        door,
-        `{"role":"assistant","content":[${calls}]},{"role":"user","content":[${results}]}`,
-      );
-    }
-    default:
-      return door satisfies never;
-  }
+  const form = forms[door];
+  const calls = form.calls(many((at) => form.call(`c${at}`, "f")));
+  return withItems(door, `${calls},${form.results(many((at) => form.result(`c${at}`)))}`);
 }
 
-const textPart = (door: Door): string =>
-  door === "responses" ? '{"type":"input_text","text":"a"}' : '{"type":"text","text":"a"}';
-
-function imagePart(door: Door): string {
-  switch (door) {
-    case "chat":
-      return '{"type":"image_url","image_url":{"url":"https://a.b/c"}}';
-    case "responses":
-      return '{"type":"input_image","image_url":"https://a.b/c"}';
-    case "messages":
-      return '{"type":"image","source":{"type":"url","url":"https://a.b/c"}}';
-    default:
-      return door satisfies never;
-  }
-}
-
-function thought(door: Door, at: number): string {
-  switch (door) {
-    case "chat":
-      return '{"role":"assistant","content":"b","reasoning_content":"t"}';
-    case "responses":
-      return `{"type":"reasoning","id":"rs_${at}","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e${at}"}`;
-    case "messages":
-      return `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s${at}"}]}`;
-    default:
-      return door satisfies never;
-  }
-}
-
-const instructions = (door: Door, many: Many): string =>
-  door === "messages"
-    ? withField(door, `"system":[${many(() => '{"type":"text","text":"a"}')}]`)
-    : withItems(door, `${many(() => '{"role":"system","content":"a"}')},${USER}`);
-
-function format(door: Door, schema: string): string {
-  switch (door) {
-    case "chat":
-      return withField(
-        door,
-        `"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":${schema}}}`,
-      );
-    case "responses":
-      return withField(
-        door,
-        `"text":{"format":{"type":"json_schema","name":"x","strict":true,"schema":${schema}}}`,
-      );
-    case "messages":
-      return withField(
-        door,
-        `"output_config":{"format":{"type":"json_schema","schema":${schema}}}`,
-      );
-    default:
-      return door satisfies never;
-  }
+function instructions(door: Door, many: Many): string {
+  const form = forms[door];
+  if (form.instructions !== undefined)
+    return withField(door, form.instructions(many(() => form.text)));
+  return withItems(door, `${many(() => '{"role":"system","content":"a"}')},${user(door)}`);
 }
 
 /** A field whose value is no list: all of its pieces count for one place. */
@@ -234,7 +252,7 @@ const items = (
   );
 const parts = (name: string, piece: (door: Door, at: number) => string) =>
   both(`parts: ${name}`, "entry", (door, many) =>
-    withItems(door, `{"role":"user","content":[${many((at) => piece(door, at))}]}`),
+    withItems(door, forms[door].user(many((at) => piece(door, at)))),
   );
 const schema = (name: string, value: (many: Many) => string) =>
   both(`a schema: ${name}`, "entry", (door, many) => withTools(door, tool(door, "f", value(many))));
@@ -265,9 +283,9 @@ function agent(door: Door, bytes: number): string {
   const conversation = Array.from(
     { length: steps },
     (_, at) =>
-      `${call(door, `call_${at}`, "server_1__tool_1")},${result(door, `call_${at}`).replace('"x"', () => JSON.stringify(words))}`,
+      `${call(door, `call_${at}`, "server_1__tool_1")},${result(door, `call_${at}`, JSON.stringify(words))}`,
   ).join(",");
-  return withItems(door, `${USER},${conversation}`, `,"tools":[${all}]`);
+  return withItems(door, `${user(door)},${conversation}`, `,"tools":[${forms[door].tools(all)}]`);
 }
 
 export const shapes: readonly Shape[] = [
@@ -305,18 +323,14 @@ export const shapes: readonly Shape[] = [
   ...field("one long text of wide letters", ({ bytes }) => `"${"\u4f60\u597d".repeat(bytes / 6)}"`),
   ...field("one long number", ({ bytes }) => "1".repeat(bytes)),
   ...field("blanks", ({ bytes }) => " ".repeat(bytes) + "1"),
-  ...both("cut off", "items", (door, many) => `{${HEAD[door]},"x":[${many(() => '{"a":1}')}`),
+  ...both("cut off", "items", (door, many) => `{${forms[door].head},"x":[${many(() => '{"a":1}')}`),
   ...both("no JSON", "items", (_, many) => `{"a":[${many(() => "1")},?]}`),
   ...both("a list", "items", (_, many) => `[${many(() => "1")}]`),
 
-  ...tools("functions", (door, at) => tool(door, `f${at}`, OBJECT)),
-  ...tools("functions without a schema", (door, at) =>
-    door === "chat"
-      ? `{"type":"function","function":{"name":"f${at}"}}`
-      : `{"type":"function","name":"f${at}"}`,
-  ),
-  ...tools("functions that end in an error", (door, at) => tool(door, `f${at}`, OBJECT), BAD),
-  ...tools("functions of one name", (door) => tool(door, "f", OBJECT)),
+  ...tools("functions", (door, at) => tool(door, `f${at}`)),
+  ...tools("functions without a schema", (door, at) => forms[door].tool(`f${at}`)),
+  ...tools("functions that end in an error", (door, at) => tool(door, `f${at}`), BAD),
+  ...tools("functions of one name", (door) => tool(door, "f")),
   ...tools("functions whose names collide", (door, at) =>
     tool(door, `f.${at % 2 === 0 ? "_" : "."}${at >> 1}`, OBJECT),
   ),
@@ -364,7 +378,7 @@ export const shapes: readonly Shape[] = [
   ...both("tools: a choice among many", "tools", (door, many) =>
     withField(
       door,
-      `"tools":[${many((at) => tool(door, `f${at}`, OBJECT))}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[${many((at) => `{"type":"function","name":"f${at}"}`)}]}`,
+      `"tools":[${forms[door].tools(many((at) => tool(door, `f${at}`)))}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[${many((at) => `{"type":"function","name":"f${at}"}`)}]}`,
     ),
   ),
 
@@ -419,24 +433,28 @@ export const shapes: readonly Shape[] = [
   ),
   ...schema("unknown keywords", (many) => `{"type":"object",${many((at) => `"x-${at}":1`)}}`),
   ...both("a schema of the answer: properties", "entry", (door, many) =>
-    format(door, properties(many)),
+    withField(door, forms[door].format(properties(many))),
   ),
   ...both("a schema of the answer: properties in depth", "entry", (door, many) =>
-    format(door, nested(300 * 36, '{"type":"object","properties":{"a":', "}}", properties(many))),
+    withField(
+      door,
+      forms[door].format(
+        nested(300 * 36, '{"type":"object","properties":{"a":', "}}", properties(many)),
+      ),
+    ),
   ),
 
-  ...items(
-    "messages",
-    (_, at) => `{"role":"${at % 2 === 0 ? "user" : "assistant"}","content":"a"}`,
-  ),
-  ...items("messages of the user", () => '{"role":"user","content":"a"}'),
-  ...items("messages with a foreign field", () => '{"role":"user","content":"a","x":1}'),
-  ...items("messages that end in an error", () => '{"role":"user","content":"a"}', { last: BAD }),
-  ...items("empty messages", () => '{"role":"user","content":[]}'),
+  ...items("messages", (door, at) => forms[door].message(at % 2 === 0 ? "user" : "assistant", "a")),
+  ...items("messages of the user", (door) => forms[door].message("user", "a")),
+  ...items("messages with a foreign field", (door) => forms[door].message("user", "a", ',"x":1')),
+  ...items("messages that end in an error", (door) => forms[door].message("user", "a"), {
+    last: BAD,
+  }),
+  ...items("empty messages", (door) => forms[door].user("")),
   ...items("unknown roles", () => '{"role":"x","content":"a"}'),
   ...items("unknown types", (_, at) => `{"type":"t${at}"}`),
   ...items("empty objects", () => "{}"),
-  ...items("thoughts", thought),
+  ...items("thoughts", (door, at) => forms[door].thought(at)),
   ...items(
     "calls and results",
     (door, at) => `${call(door, `c${at}`, "f")},${result(door, `c${at}`)}`,
@@ -477,23 +495,16 @@ export const shapes: readonly Shape[] = [
   ),
   ...both("items: calls at once", "entry", burst),
   ...both("items: instructions", "items", instructions),
-  ...parts("texts", textPart),
-  ...parts("images", imagePart),
+  ...parts("texts", (door) => forms[door].text),
+  ...parts("images", (door) => forms[door].image),
   ...parts("unknown", (_, at) => `{"type":"t${at}"}`),
-  ...items("messages of one part", (door) => `{"role":"user","content":[${textPart(door)}]}`),
+  ...items("messages of one part", (door) => forms[door].user(forms[door].text)),
   ...both("a call: the members of its input", "entry", (door, many) => {
-    const input = `{"a":[${many(() => "1")}]}`;
-    const one =
-      door === "messages"
-        ? `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${input}}]}`
-        : call(door, "c", "f").replace('"{}"', () => JSON.stringify(input));
-    return withItems(door, `${USER},${one},${result(door, "c")}`);
+    const one = call(door, "c", "f", `{"a":[${many(() => "1")}]}`);
+    return withItems(door, `${user(door)},${one},${result(door, "c")}`);
   }),
   ...both("stop texts", "items", (door, many) =>
-    withField(
-      door,
-      `"${door === "messages" ? "stop_sequences" : "stop"}":[${many((at) => `"s${at}"`)}]`,
-    ),
+    withField(door, forms[door].stop(many((at) => `"s${at}"`))),
   ),
   ...both("metadata", "entry", (door, many) =>
     withField(door, `"metadata":{${many((at) => `"k${at}":"v"`)}}`),
