@@ -36,6 +36,16 @@ const args = (text: string, more: object = {}): object =>
   chunk({ tool_calls: [{ index: 0, ...more, function: { arguments: text, ...more } }] });
 const asked = { model: "m", stream: true, input: "Where is the harbour?", tools: [look] };
 const messages = [{ role: "user", content: "Where is the harbour?" }];
+const { name, description, parameters } = look;
+const contents = {
+  contents: [{ role: "user", parts: [{ text: "Where is the harbour?" }] }],
+  tools: [{ functionDeclarations: [{ name, description, parametersJsonSchema: parameters }] }],
+};
+const part = (said: object, finishReason?: string): object => ({
+  candidates: [{ content: { parts: [said], role: "model" }, finishReason, index: 0 }],
+  modelVersion: "m-1",
+  responseId: "r",
+});
 const DONE = "data: [DONE]\n\n";
 
 const scenes: Readonly<Record<string, Scene>> = {
@@ -103,6 +113,28 @@ const scenes: Readonly<Record<string, Scene>> = {
         ],
         usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
       }),
+    ],
+  },
+  "gemini-on-chat": {
+    path: "/v1beta/models/m:streamGenerateContent?alt=sse",
+    dialect: "chat",
+    body: contents,
+    says: [
+      chunk({ content: "Let me look." }),
+      args("", { id: "call_1", type: "function", name: "look" }),
+      args('{"place":"harbour"}'),
+      chunk({}, "tool_calls"),
+      DONE,
+    ],
+  },
+  "gemini-list-on-gemini": {
+    path: "/v1beta/models/m:streamGenerateContent",
+    dialect: "gemini",
+    body: contents,
+    says: [
+      part({ text: "Hm.", thought: true }),
+      part({ text: "By the sea." }),
+      part({ text: "", thoughtSignature: "c2lnbmVk" }, "STOP"),
     ],
   },
   "chat-unreadable": {

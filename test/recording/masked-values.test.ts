@@ -26,6 +26,10 @@ const requests = {
     messages: [{ role: "user", content: "Hi" }],
     tools: [{ name: "look", input_schema: tool }],
   },
+  "/v1beta/models/m:generateContent": {
+    contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+    tools: [{ functionDeclarations: [{ name: "look", parametersJsonSchema: tool }] }],
+  },
 };
 const keys =
   "user_id code stop stop_sequences type role object status id name namespace event method kind param reason phase effort syntax media_type detail service_tier system_fingerprint encoding format verbosity truncation include modalities betas server_label threadId call_id tool provider display choice of dialect ids required container summary mode user prompt_cache_key safety_identifier anything".split(
@@ -100,7 +104,9 @@ describe.each(Object.entries(requests))("what a client of %s chose", (path, requ
         ? [{ name: "look", input_schema: parameters }]
         : path === "/v1/responses"
           ? [{ type: "function", name: "look", parameters }]
-          : [{ type: "function", function: { name: "look", parameters } }];
+          : path.startsWith("/v1beta")
+            ? [{ functionDeclarations: [{ name: "look", parametersJsonSchema: parameters }] }]
+            : [{ type: "function", function: { name: "look", parameters } }];
     const { text } = await recorded(path, { ...request, tools });
     expect(text.toLowerCase()).not.toContain("quokka");
     expect(text).not.toContain("47114711");

@@ -6,10 +6,12 @@ import { chatEndings } from "../quirks/chat-endings.ts";
 import { chatText } from "../quirks/chat-text.ts";
 import { chatErrors } from "../quirks/errors.ts";
 import { framing } from "../quirks/framing.ts";
+import { geminiQuirks } from "../quirks/gemini.ts";
 import { hostedItems } from "../quirks/hosted.ts";
 import { written, type Quirk } from "../quirks/quirk.ts";
 import { responsesEndings } from "../quirks/responses-endings.ts";
 import { responsesItems } from "../quirks/responses.ts";
+import { geminiChunk } from "../support/fake-gemini.ts";
 import { growth, LINEAR } from "../support/growth.ts";
 import { eventsOf, maskChunks, shapes } from "./read-wire.ts";
 
@@ -20,6 +22,7 @@ const rows = [
   ...[responsesItems, responsesEndings, hostedItems].flatMap((list) =>
     list.map((quirk) => ({ ...quirk, dialect: "responses" })),
   ),
+  ...geminiQuirks.map((quirk) => ({ ...quirk, dialect: "gemini" })),
 ];
 
 const bytesOf = ({ wire }: Quirk): Buffer => {
@@ -55,6 +58,19 @@ describe("masked streams", () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it("of either form of Gemini hide a key that is split over frames", () => {
+    const frames = ["My key is AIza", "Sy01234567890123456", "7890123456789, keep it."].map(
+      (text) => JSON.stringify(geminiChunk([{ text }])),
+    );
+    const streams = [frames.map((one) => `data: ${one}\n\n`).join(""), `[${frames.join(",")}]`];
+    for (const stream of streams)
+      for (const content of ["masked", "full"] as const) {
+        const masked = Buffer.concat(maskChunks([Buffer.from(stream)], content)).toString();
+        expect(masked).not.toMatch(/AIza|Sy0123|789, keep/);
+        expect(masked).toHaveLength(stream.length);
+      }
   });
 
   it("that hold no keys are as they were where content is full", () => {

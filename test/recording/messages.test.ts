@@ -8,6 +8,7 @@ import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, sse, type Model, type Step } from "../support/fake-upstream.ts";
 import { anyAnswer, anyWireForm, wireBytes, type WireForm } from "../support/random-answers.ts";
 import { onto } from "../support/serve.ts";
+import { geminiRecordings } from "../support/gemini-recordings.ts";
 import { messagesRecordings } from "../support/messages-recordings.ts";
 import { anyMessagesStream, namedFrames, type MessagesStream } from "./messages-streams.ts";
 import { recordedGateway } from "./recorded-gateway.ts";
@@ -67,6 +68,16 @@ describe("masked streams of Messages", () => {
     },
   );
 });
+
+it.skipIf(geminiRecordings.length === 0).each(geminiRecordings)(
+  "a masked answer of Gemini is read as the same events: $file",
+  ({ streamed, data }) => {
+    const text = streamed ? data.map((one) => `data: ${one}\n\n`).join("") : (data[0] ?? "");
+    const masked = maskChunks([Buffer.from(text)]);
+    const events = eventsOf("gemini", [Buffer.from(text)]);
+    expect(shapes(eventsOf("gemini", masked))).toEqual(shapes(events));
+  },
+);
 
 const names = ["look", "find", "read_file"];
 const parameters = { type: "object", properties: { city: { type: "string" } } };

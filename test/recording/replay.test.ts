@@ -5,6 +5,7 @@ import { replayBundle } from "../../src/observe/recording/replay/replay.ts";
 import { nodePlatform } from "../../src/host/platform/node.ts";
 import type { MakeTurnStage } from "../../src/gateway/run/turn-stage.ts";
 import type { Platform } from "../../src/gateway/platform.ts";
+import { answerInGemini, geminiChunk, geminiFrame } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses } from "../support/fake-model.ts";
 import { cut, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";
@@ -21,7 +22,10 @@ const paths = {
   chat: "/v1/chat/completions",
   responses: "/v1/responses",
   messages: "/v1/messages",
+  gemini: "/v1beta/models/m:generateContent",
 } as const;
+const pathOf = (door: Door, stream: boolean): string =>
+  door === "gemini" && stream ? "/v1beta/models/m:streamGenerateContent?alt=sse" : paths[door];
 const messages = [{ role: "user", content: "How is it in Paris?" }];
 const { name, description, parameters } = weather;
 const requests = {
@@ -31,6 +35,10 @@ const requests = {
     tools: [weather, { type: "custom", name: "write_note" }],
   },
   messages: { messages, max_tokens: 999, tools: [{ name, description, input_schema: parameters }] },
+  gemini: {
+    contents: [{ role: "user", parts: [{ text: "How is it in Paris?" }] }],
+    tools: [{ functionDeclarations: [{ name, description, parametersJsonSchema: parameters }] }],
+  },
 } as const;
 const asked = (door: Door, stream: boolean): object => ({ model: "m", stream, ...requests[door] });
 const says = {
@@ -41,6 +49,7 @@ const models: Readonly<Record<Door, Model>> = {
   chat: ({ body }) => answerInChat(body, says),
   responses: ({ body }) => answerInResponses(body, says),
   messages: ({ body }) => answerInMessages(body, { ...says, reasoning: "It asks for Paris." }),
+  gemini: ({ path }) => answerInGemini(path, { ...says, reasoning: "It asks for Paris." }),
 };
 
 /** A bundle of one turn. */
@@ -57,7 +66,7 @@ async function recorded(
     },
     platform,
   );
-  await test.ask(paths[door], asked(door, stream));
+  await test.ask(pathOf(door, stream), asked(door, stream));
   return test.bundles()[0] ?? "";
 }
 
@@ -102,6 +111,41 @@ describe("a recorded turn", () => {
       const text = await recorded(scene);
       expect(await replayed(text)).toBeUndefined();
       expect(explain(readBundle(text)).verdict).toEqual({ fault: "none" });
+    },
+  );
+
+  it.each([
+    ["STOP", "none"],
+    ["MAX_TOKENS", "none"],
+    ["PROHIBITED_CONTENT", "none"],
+    ["OTHER", "none"],
+    ["TOO_MANY_TOOL_CALLS", "upstream"],
+    ["", "upstream"],
+  ])(
+    "that a Gemini upstream ends with %j replays the same as a JSON array",
+    async (stop, fault) => {
+      const parts = [{ text: "Hm.", thought: true }, { text: "It is as warm as in Rome." }];
+      const end = stop === "" ? [] : [geminiChunk([{ text: "" }], stop)];
+      await using upstream = await fakeUpstream(() =>
+        sse(...[...parts.map((part) => geminiChunk([part])), ...end].map(geminiFrame)),
+      );
+      await using test = recordedGateway({
+        ...onto("gemini", upstream.url),
+        telemetry: { recording: "all" },
+      });
+      const asking = test.ask("/v1beta/models/m:streamGenerateContent?key=AIzaTop", {
+        ...requests.gemini,
+        toolConfig: {
+          functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: ["get_weather"] },
+        },
+      });
+      // The connection of an answer that failed is broken off.
+      await asking.catch(() => {});
+      await test.gateway.recorder.settled();
+      const [text = ""] = test.bundles();
+      expect(text).not.toMatch(/AIzaTop|Paris|Rome/);
+      expect(await replayed(text)).toBeUndefined();
+      expect(explain(readBundle(text)).verdict.fault).toBe(fault);
     },
   );
 

@@ -142,6 +142,7 @@ const plan = z.object({
 const done = z.object({
   ...fields(text, "door", "model", "outcome"),
   fault: text.optional(),
+  stream: z.boolean().optional(),
   rounds: z.int().min(0),
   calls: z.object({ given: z.int().min(0) }),
   stops: z.array(text).readonly(),

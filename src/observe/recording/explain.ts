@@ -39,15 +39,16 @@ export function explain(bundle: Bundle): Explanation {
 const count = (number: number, word: string): string =>
   `${number} ${word}${number === 1 ? "" : "s"}`;
 
-function askedSentence({ request, done }: Bundle): string {
+function askedSentence({ request, done, plan }: Bundle): string {
   const body = fieldsIn(request.body);
   if (body === undefined)
     return `The client sent ${request.method} ${request.path} with a body that is not a JSON object.`;
-  const conversation = body.input ?? body.messages;
+  const conversation = body.input ?? body.messages ?? body.contents;
   const items = listOf(conversation)?.length ?? (filledText(conversation) === undefined ? 0 : 1);
   const model = filledText(body.model) ?? filledText(done?.model) ?? "no model";
-  const how = body.stream === true ? "streamed" : "not streamed";
-  return `The client requested ${model} (${request.method} ${request.path}, ${how}) with ${count(listOf(body.tools)?.length ?? 0, "tool")} and ${count(items, "conversation item")}.`;
+  const how = (done?.stream ?? body.stream === true) ? "streamed" : "not streamed";
+  const tools = plan?.tools.length ?? listOf(body.tools)?.length ?? 0;
+  return `The client requested ${model} (${request.method} ${request.path}, ${how}) with ${count(tools, "tool")} and ${count(items, "conversation item")}.`;
 }
 
 function planSentences({ plan }: Bundle): string[] {

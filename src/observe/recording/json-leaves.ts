@@ -35,7 +35,7 @@ export type Document = {
 
 /** Fields that distinguish pieces of one text from pieces of another. */
 export const fieldKeys = new Set(
-  "type method index item_id output_index content_index summary_index".split(" "),
+  "type method index item_id output_index content_index summary_index jsonPath".split(" "),
 );
 const LONGEST_FIELD = 64;
 

@@ -5,6 +5,7 @@ import { StreamNormalizer } from "../../stream/normalize.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import { SseReader } from "../../stream/sse.ts";
+import { walkJson } from "../../json/grammar.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Chunk } from "./bundle.ts";
 
@@ -108,7 +109,7 @@ export function errorMessageIn([frame]: readonly WireFrame[]): string | undefine
     : undefined;
 }
 
-/** One frame or comment of a stream, or a whole body. */
+/** One frame or comment of a stream, an entry of a streamed list, or a whole body. */
 export type WireFrame = {
   readonly type: "frame" | "body" | "comment";
   readonly event?: string | undefined;
@@ -133,8 +134,15 @@ export function wireFrames(
   let chunk = chunks.length - 1;
   const add = (type: WireFrame["type"], text: string, event?: string, partial = false): void =>
     void frames.push({ type, event, data: jsonOf(text) ?? text, text, chunk, partial });
-  if (/^\s*[{[<]/.test(whole)) add("body", whole);
-  else {
+  if (/^\s*[{<]/.test(whole)) add("body", whole);
+  else if (/^\s*\[/.test(whole)) {
+    let read = texts[0]?.length ?? 0;
+    chunk = 0;
+    for (const [from, to] of entriesIn(whole)) {
+      while (read < to) read += texts[++chunk]?.length ?? Infinity;
+      add("frame", whole.slice(from, to));
+    }
+  } else {
     const sse = new SseReader((text, event, partial) => add("frame", text, event, partial), {
       onComment: comments ? (text) => add("comment", text) : undefined,
     });
@@ -145,6 +153,20 @@ export function wireFrames(
     sse.end();
   }
   return frames;
+}
+
+/** The entries of a list in JSON text, which may be cut off: some APIs stream their frames as one list. */
+function entriesIn(text: string): readonly (readonly [from: number, to: number])[] {
+  const entries: [number, number][] = [];
+  let depth = 0;
+  let from = 0;
+  walkJson(text, (token, start, end) => {
+    if (token === "object" || token === "list") {
+      if (depth === 1) from = start;
+      depth++;
+    } else if (token === "close" && --depth === 1) entries.push([from, end]);
+  });
+  return entries;
 }
 
 export const bytesOf = (chunks: readonly Chunk[]): readonly Buffer[] =>

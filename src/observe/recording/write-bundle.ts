@@ -6,7 +6,7 @@ import { isHttpUpstream, type Config } from "../../gateway/config.ts";
 import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
-import type { WireOrigin } from "./leaf-policy.ts";
+import { isApiWord, type WireOrigin } from "./leaf-policy.ts";
 import { WireMask, type Steps } from "./wire-mask.ts";
 import type { RecordedEntry, RecordedTurn } from "./turn-record.ts";
 import { BUNDLE_VERSION, isBundleHeader, type BundleLine, type Settings } from "./bundle.ts";
@@ -46,7 +46,9 @@ export function* writeBundle(turn: RecordedTurn, outside: readonly string[]): St
     line: "client-request",
     at: 0,
     method: exchange.method,
-    path: scrub(exchange.path),
+    path: scrubQuery(
+      scrub(exchange.query === "" ? exchange.path : `${exchange.path}?${exchange.query}`),
+    ),
     headers: headers(exchange.headers),
     ...(exchange.session !== undefined && { socket: true }),
     body: yield* mask.body(exchange.body),
@@ -168,10 +170,10 @@ function* maskStream(
   }
 }
 
-/** Any value of a query may be a key, except versions. */
+/** Any value of a query may be a key, except versions and words of APIs. */
 const scrubQuery = (path: string): string =>
-  path.replaceAll(/([?&])([^=&]*)=[^&]*/g, (pair, mark: string, name: string) =>
-    /version/i.test(name) ? pair : `${mark}${name}=x`,
+  path.replaceAll(/([?&])([^=&]*)=([^&]*)/g, (pair, mark: string, name: string, value: string) =>
+    /version/i.test(name) || isApiWord(value) ? pair : `${mark}${name}=x`,
   );
 
 const chunkFields = (chunk: Buffer = Buffer.alloc(0)): { text: string } | { base64: string } =>

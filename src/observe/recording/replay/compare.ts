@@ -117,7 +117,7 @@ function compareRequest(
   return at && { what: `its body differs at \`${at.path}\``, at };
 }
 
-const withoutQuery = (path: string): string => path.split("?", 1)[0] ?? path;
+export const withoutQuery = (path: string): string => path.split("?", 1)[0] ?? path;
 
 function compareReplies(
   { reply }: Bundle,

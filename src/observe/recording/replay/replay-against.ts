@@ -19,7 +19,7 @@ import {
   wireFrames,
   type ReadCall,
 } from "../read-answer.ts";
-import { Comparison } from "./compare.ts";
+import { Comparison, withoutQuery } from "./compare.ts";
 import { askAgain, refuseUnstored, type SeenReply } from "./replay.ts";
 
 export type AgainstOptions = {
@@ -114,7 +114,11 @@ async function askLive(
   target: string,
 ): Promise<{ readonly reply: SeenReply; readonly happenings: readonly Happening[] }> {
   const { method, path, body } = bundle.request;
-  const { route } = findRoute(routeTable(dialectRegistry(platform.dialects)), method, path);
+  const { route } = findRoute(
+    routeTable(dialectRegistry(platform.dialects)),
+    method,
+    withoutQuery(path),
+  );
   if (method !== "POST" || route.door === undefined)
     throw new Fault(
       "request.invalid",

@@ -14,7 +14,7 @@ import { Fault } from "../../../turn/fault.ts";
 import { LOCAL_TENANT } from "../../../turn/tenant.ts";
 import type { Upstream } from "../../../upstreams/upstream.ts";
 import type { Bundle } from "../bundle.ts";
-import { compareTurns, type TurnDifference } from "./compare.ts";
+import { compareTurns, withoutQuery, type TurnDifference } from "./compare.ts";
 import { RecordedUpstreams, type SentRequest } from "./recorded-upstreams.ts";
 
 export type ReplayOptions = {
@@ -123,8 +123,8 @@ export function askAgain(
   };
   gateway.handle({
     method: request.method,
-    path: request.path,
-    query: "",
+    path: withoutQuery(request.path),
+    query: request.path.slice(withoutQuery(request.path).length + 1),
     headers: { "content-type": "application/json", ...request.headers },
     body: request.body,
     ...(request.socket === true && {
