@@ -32,7 +32,7 @@ const names = {
 const nameRule = z.strictObject(names).partial({ first: true, reserved: true, codec: true });
 
 const schema = {
-  refs: z.boolean(),
+  refs: z.union([z.boolean(), z.literal("bare")]),
   unions: z.array(z.enum(["anyOf", "oneOf", "allOf"])),
   anyRoot: z.boolean(),
   maps: z.boolean(),

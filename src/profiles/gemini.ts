@@ -24,7 +24,7 @@ const newest: Profile = {
     declares: "turn",
     deferred: false,
     cached: true,
-    schema: { anyRoot: false, consts: false, draft: "2020-12" },
+    schema: { anyRoot: false, consts: false, refs: "bare", draft: "2020-12" },
     mixed: "declared",
     foreign: {
       chat: { web_search: search, code_interpreter: interpreter },

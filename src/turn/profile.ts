@@ -26,8 +26,11 @@ export type ToolChoiceForm = "auto" | "none" | "required" | "function" | "allowe
  * of the client's schema.
  */
 export type SchemaRule = {
-  /** False: `$ref` is not taken, so definitions are copied to where they are used. */
-  readonly refs?: boolean | undefined;
+  /**
+   * False: `$ref` is not taken, so definitions are copied to where they are used. `bare`: only one
+   * into `$defs`, with nothing but remarks beside it, and no cycle in required properties.
+   */
+  readonly refs?: boolean | "bare" | undefined;
   /** The combinations that it takes. */
   readonly unions?: readonly ("anyOf" | "oneOf" | "allOf")[] | undefined;
   /** True: the parameters may have any schema; false: a plain object only; undefined: any schema that allows objects. */

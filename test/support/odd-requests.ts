@@ -1,4 +1,4 @@
-/** Requests of chat and Responses clients, with everything in them that clients were seen to send. */
+/** Requests of every door's clients, with everything in them that clients were seen to send. */
 
 import * as fc from "fast-check";
 import type { Body } from "./fake-upstream.ts";
@@ -344,5 +344,243 @@ export const responsesRequests: fc.Arbitrary<Body> = fc
       tool_choice: tools === undefined ? undefined : tool_choice,
       reasoning: effort === undefined ? undefined : { effort, summary: "auto" },
       text: format === undefined ? undefined : { format },
+    }),
+  );
+
+const sourced = (url: string): Body => {
+  const [, media_type = "", data = ""] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? [];
+  return { source: data === "" ? { type: "url", url } : { type: "base64", media_type, data } };
+};
+const messageParts = fc.oneof(
+  texts.map((text): Body => ({ type: "text", text, cache_control: { type: "ephemeral" } })),
+  images.map((url): Body => Object.assign(sourced(url), { type: "image" })),
+  files.map((url): Body => Object.assign(sourced(url), { type: "document", title: "f" })),
+  texts.map((data): Body => ({
+    type: "document",
+    source: { type: "text", media_type: "text/plain", data },
+  })),
+);
+const toolUses = fc.constantFrom<Body>({}, { a: 1 }, { $ref: "#/a" }, { a: [null, { b: "c" }] });
+const messageResults = fc
+  .record({
+    tool_use_id: ids,
+    content: maybe(fc.oneof(texts, fc.array(messageParts, { maxLength: 3 }))),
+    is_error: maybe(fc.boolean()),
+  })
+  .map((result): Body => given(Object.assign({ type: "tool_result" }, result)));
+const saidBlocks = fc.oneof(
+  texts.map((text): Body => ({ type: "text", text })),
+  fc
+    .record({ id: ids, name: names, input: toolUses })
+    .map((use): Body => Object.assign({ type: "tool_use" }, use)),
+  fc.constantFrom<Body>(
+    { type: "thinking", thinking: "hm", signature: "Zm9yZWlnbg==" },
+    { type: "thinking", thinking: "", signature: 'patchbay:1:{"from":"other/m","encrypted":"s"}' },
+    { type: "redacted_thinking", data: "Zm9yZWlnbg==" },
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } },
+    {
+      type: "web_search_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: [
+        { type: "web_search_result", title: "T", url: "https://t.example", encrypted_content: "x" },
+      ],
+    },
+  ),
+);
+const turnsOfMessages = fc.oneof(
+  fc.record({ role: fc.constantFrom("user", "assistant"), content: texts }),
+  fc.record({
+    role: fc.constant("user"),
+    content: fc.array(fc.oneof(messageParts, messageResults), { maxLength: 4 }),
+  }),
+  fc.record({
+    role: fc.constant("assistant"),
+    content: fc.array(saidBlocks, { maxLength: 4 }),
+  }),
+  fc.record({ role: fc.constant("system"), content: texts }),
+);
+const messagesTools: fc.Arbitrary<Body> = fc.oneof(
+  functions.map(({ name, description, parameters, strict }): Body =>
+    given({ name, description, strict, input_schema: parameters ?? { type: "object" } }),
+  ),
+  fc.constantFrom<Body>(
+    { type: "bash_20250124", name: "bash" },
+    { type: "text_editor_20250728", name: "str_replace_based_edit_tool" },
+    { type: "memory_20250818", name: "memory" },
+    { type: "web_search_20250305", name: "web_search", blocked_domains: ["example.org"] },
+    { type: "web_fetch_20250910", name: "web_fetch" },
+    { type: "code_execution_20250825", name: "code_execution" },
+    { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" },
+  ),
+);
+
+/** A request of the Messages API, but for its model. */
+export const messagesRequests: fc.Arbitrary<Body> = fc
+  .record({
+    messages: fc.array(turnsOfMessages, { minLength: 1, maxLength: 9 }),
+    system: maybe(fc.oneof(texts, fc.array(texts.map((text) => ({ type: "text", text }))))),
+    tools: maybe(fc.array(messagesTools, { minLength: 1, maxLength: 4 })),
+    tool_choice: maybe(
+      fc.record({
+        type: fc.constantFrom("auto", "none", "any"),
+        disable_parallel_tool_use: fc.boolean(),
+      }),
+    ),
+    max_tokens: limits,
+    thinking: maybe(
+      fc.constantFrom<Body>(
+        { type: "adaptive" },
+        { type: "disabled" },
+        { type: "enabled", budget_tokens: 100 },
+        { type: "enabled", budget_tokens: 31_999, display: "summarized" },
+      ),
+    ),
+    effort: maybe(fc.constantFrom("low", "medium", "high", "max")),
+    format: maybe(strictSchemas),
+    stop_sequences: maybe(fc.constantFrom<unknown>([], ["x"], ["a", "b", "c", "d", "e", "f"])),
+    temperature: maybe(fc.constantFrom(0, 1)),
+    top_k: maybe(fc.constantFrom(1, 40)),
+    metadata: maybe(fc.constant({ user_id: "u" })),
+    stream: maybe(fc.boolean()),
+  })
+  .map(({ effort, format, tools, tool_choice, ...rest }) =>
+    given({
+      ...rest,
+      tools,
+      tool_choice: tools === undefined ? undefined : tool_choice,
+      output_config:
+        effort === undefined && format === undefined
+          ? undefined
+          : given({
+              effort,
+              format: format === undefined ? undefined : { type: "json_schema", schema: format },
+            }),
+    }),
+  );
+
+/** Signatures as clients give them back: of another model, sealed, a stand-in, or none. */
+const signatures = maybe(
+  fc.constantFrom(
+    "Zm9yZWlnbg==",
+    "skip_thought_signature_validator",
+    "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
+    btoa('patchbay:1:{"from":"other/m","encrypted":"s"}'),
+  ),
+);
+const geminiNames = fc.constantFrom("read", "files.read", "mcp_my-lab_weather.now", "run:it");
+const blobs = fc.constantFrom<Body>(
+  { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } },
+  { inline_data: { mime_type: "application/pdf", data: "JVBERi0=" } },
+  { fileData: { mimeType: "video/mp4", fileUri: "gs://bucket/a.mp4" } },
+);
+const geminiCalls = fc
+  .record({ id: maybe(ids), name: geminiNames, args: maybe(toolUses), signature: signatures })
+  .map(({ signature: thoughtSignature, ...call }): Body =>
+    given({ functionCall: given(call), thoughtSignature }),
+  );
+const geminiResults = fc
+  .record({
+    id: maybe(ids),
+    name: geminiNames,
+    response: fc.constantFrom<Body>({ output: "a" }, { error: "b" }, { result: [1] }, {}),
+    parts: maybe(fc.array(blobs, { minLength: 1, maxLength: 1 })),
+  })
+  .map((functionResponse): Body => ({ functionResponse: given(functionResponse) }));
+const contents = fc.oneof(
+  fc.record({
+    role: fc.constant("user"),
+    parts: fc.array(
+      fc.oneof(
+        texts.map((text): Body => ({ text })),
+        blobs,
+        geminiResults,
+      ),
+      {
+        minLength: 1,
+        maxLength: 4,
+      },
+    ),
+  }),
+  fc.record({
+    role: fc.constant("model"),
+    parts: fc.array(
+      fc.oneof(
+        geminiCalls,
+        fc
+          .record({ text: texts, thought: maybe(fc.constant(true)), thoughtSignature: signatures })
+          .map(given),
+        fc.constantFrom<Body>(
+          { executableCode: { language: "PYTHON", code: "1" } },
+          { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" } },
+          { toolCall: { id: "t", toolType: "GOOGLE_SEARCH_WEB", args: {} } },
+          { thoughtSignature: "Zm9yZWlnbg==" },
+        ),
+      ),
+      { minLength: 1, maxLength: 4 },
+    ),
+  }),
+);
+const protoSchemas = fc.constantFrom<Body>(
+  { type: "OBJECT", properties: { a: { type: "STRING", nullable: true, maxLength: "5" } } },
+  { type: "OBJECT", properties: { l: { type: "ARRAY", items: { type: "INTEGER" } } } },
+  { type: "object", properties: { e: { type: "string", format: "enum", enum: ["a"] } } },
+);
+const geminiTools = fc.oneof(
+  fc
+    .record({
+      name: geminiNames,
+      schema: fc.oneof(
+        schemas.map((parametersJsonSchema): Body => ({ parametersJsonSchema })),
+        schemas.map((one): Body => ({ parameters_json_schema: one })),
+        protoSchemas.map((parameters): Body => ({ parameters })),
+      ),
+    })
+    .map(({ name, schema }): Body => ({
+      functionDeclarations: [{ name, description: "d", ...schema }],
+    })),
+  fc.constantFrom<Body>({ googleSearch: {} }, { urlContext: {} }, { code_execution: {} }),
+);
+
+/** A request of Gemini's API. */
+export const geminiRequests: fc.Arbitrary<Body> = fc
+  .record({
+    contents: fc.array(contents, { minLength: 1, maxLength: 7 }),
+    systemInstruction: maybe(texts.map((text): Body => ({ role: "user", parts: [{ text }] }))),
+    tools: maybe(fc.array(geminiTools, { minLength: 1, maxLength: 4 })),
+    mode: maybe(fc.constantFrom("AUTO", "ANY", "NONE", "VALIDATED")),
+    config: fc.record(
+      {
+        temperature: fc.constantFrom(0, 1, 2),
+        topK: fc.constant(64),
+        maxOutputTokens: limits,
+        seed: fc.constant(7),
+        stopSequences: fc.constant(["x"]),
+        thinkingConfig: fc.constantFrom<Body>(
+          { includeThoughts: true, thinkingLevel: "HIGH" },
+          { thinkingLevel: "low" },
+          { thinkingBudget: 0 },
+          { thinkingBudget: 8192, includeThoughts: true },
+          { thinking_budget: -1 },
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+    schema: maybe(strictSchemas),
+  })
+  .map(({ mode, config, schema, tools, ...rest }) =>
+    given({
+      ...rest,
+      tools,
+      toolConfig:
+        mode !== undefined && tools?.some((one) => "functionDeclarations" in one)
+          ? { functionCallingConfig: { mode } }
+          : undefined,
+      generationConfig: {
+        ...config,
+        ...(schema !== undefined && {
+          responseMimeType: "application/json",
+          responseJsonSchema: schema,
+        }),
+      },
     }),
   );

@@ -13,11 +13,12 @@ type Sent = Fields & { readonly messages: readonly Fields[] };
 
 const rules = callRules(parseConfig({}));
 
-/** What an upstream of a profile would be sent, and what was done to the request for it. */
+/** What an upstream of a profile would be sent, and what was done to the request for it. `forwards`: unchanged requests may be. */
 export function sending(
   name: string,
   asked: Fields,
   model = "m",
+  forwards = true,
 ): { readonly body: Sent; readonly decisions: readonly Decision[]; readonly straight: boolean } {
   const profile =
     profiles.get(name) ??
@@ -36,7 +37,11 @@ export function sending(
     prepare(planned, { straight }) {
       const dialect = builtinDialects.get(profile.dialect)?.upstream;
       if (dialect === undefined) throw new Error(`nobody speaks ${profile.dialect}`);
-      const to = { profile: modelProfile(profile, model), model, straight };
+      const to = {
+        profile: modelProfile(profile, model),
+        model,
+        straight: straight && forwards,
+      };
       const written = dialect.writeRequest(planned, to);
       ({ text } = written);
       return { decisions: written.decisions, open: nobody };

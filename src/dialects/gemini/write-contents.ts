@@ -57,6 +57,8 @@ class ContentsWriter {
   readonly #contents: Content[] = [];
   /** The names of the functions of calls, by the calls' ids: results repeat them. */
   readonly #names = new Map<string, string>();
+  /** Media of results, for models that take none in results: they come behind all of these. */
+  #media: Fields[] = [];
   /** The signature of the next call, or other part that is no text. */
   #signature: string | undefined;
   /** The signature of the model's next text: some clients put all reasoning first. */
@@ -75,6 +77,7 @@ class ContentsWriter {
 
   add(item: Item<UpstreamName>): void {
     if (!isOfModelTurn(item)) this.#endTurn();
+    if (item.type !== "result") this.#endResults();
     switch (item.type) {
       case "message":
         this.#reportLost(item);
@@ -107,6 +110,7 @@ class ContentsWriter {
   /** The contents as they are sent. */
   end(): readonly Content[] {
     this.#endTurn();
+    this.#endResults();
     const contents = this.#contents;
     if (contents.at(-1)?.role !== "user") {
       const isEmpty = contents.length === 0;
@@ -160,6 +164,11 @@ class ContentsWriter {
     if (thoughtSignature !== undefined) this.#push("model", [{ text: "", thoughtSignature }]);
   }
 
+  #endResults(): void {
+    this.#push("user", this.#media);
+    this.#media = [];
+  }
+
   /** A part with the signature that came before it. */
   #signed(part: Fields): Fields {
     const signature = this.#signature;
@@ -188,6 +197,7 @@ class ContentsWriter {
     for (const part of this.#parts(item.parts))
       if (typeof part.text === "string") texts.push(part.text);
       else parts.push(part);
+    if (this.#profile.history?.resultMedia?.length === 0) append(this.#media, parts.splice(0));
     return {
       functionResponse: {
         ...(sendsIds && { id: call }),

@@ -13,7 +13,7 @@ import { geminiTraits } from "./traits.ts";
 import { ownGeminiExtra } from "./wire.ts";
 import { writeContents } from "./write-contents.ts";
 import { writeThinking } from "./write-thinking.ts";
-import { writeChoice, writeTools } from "./write-tools.ts";
+import { offeredTools, writeChoice, writeTools } from "./write-tools.ts";
 
 type Body = Record<string, unknown>;
 
@@ -23,8 +23,12 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenReque
   // The model is in the path, and so is the form of the answer.
   const changes: Body = {};
   addFields(changes, to.profile, turn.body);
-  return { text: bodyWith(turn.body, changes), decisions: [] };
+  const text = bodyWith(turn.body, changes);
+  return emptyPart.test(text) ? translated : { text, decisions: [] };
 }
+
+/** A part that Vertex AI refuses; the SDKs' chats have such parts in their history. */
+const emptyPart = /\{\s*"text"\s*:\s*""\s*\}/;
 
 /** `isAmended`: the client's own body would be refused. */
 function translate(
@@ -49,9 +53,11 @@ function translate(
   const config: Body = { ...fieldsOf(generationConfig) };
   if (thinking.config !== undefined) config.thinkingConfig = thinking.config;
   append(decisions, fitConfig(config, turn, profile));
-  const tools = writeTools(turn.tools, profile.tools.schema);
+  const isFormatted = turn.format?.type === "json" || turn.format?.type === "schema";
+  const offered = isFormatted ? offeredTools(turn) : turn.tools;
+  const tools = writeTools(offered, profile.tools.schema);
   for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
-  const choice = writeChoice(turn, tools);
+  const choice = writeChoice(turn.toolChoice, tools, isFormatted);
   append(decisions, choice.decisions);
   const toolText = choice.isNone ? tools.functions : tools.all;
   const isMixed = tools.functions !== undefined && tools.hasBuiltins && !choice.isNone;
@@ -65,7 +71,7 @@ function translate(
   append(decisions, askForFormat(config, turn, choice.config?.mode === "ANY"));
   if (Object.keys(config).length > 0) body.generationConfig = config;
   append(decisions, writeExtra(turn, "gemini", body));
-  keepValidation(body, turn);
+  if (!isFormatted) keepValidation(body, turn);
   addFields(body, profile);
   const { continuationToken } = ownGeminiExtra(turn.continuation);
   if (continuationToken !== undefined) body.continuationToken = continuationToken;

@@ -128,56 +128,61 @@ export type WrittenChoice = {
   readonly decisions: readonly Decision[];
 };
 
-/** Writes the choice of tools. */
+const CHOICE = "tool_choice";
+
+/** Writes the choice of tools. `isLoose`: the answer has a format, beside which arguments are not held to schemas. */
 export function writeChoice(
-  { toolChoice: choice }: Pick<Turn<UpstreamName>, "toolChoice">,
+  choice: Turn<UpstreamName>["toolChoice"],
   { isStrict, functions }: WrittenTools,
+  isLoose: boolean,
 ): WrittenChoice {
-  const mode = (word: string, names?: readonly string[]): Fields => ({
-    mode: word,
-    ...(names !== undefined && { allowedFunctionNames: names }),
-  });
-  const made = (
-    config: Fields | undefined,
-    decisions: readonly Decision[] = [],
-  ): WrittenChoice => ({
-    config: functions === undefined ? undefined : config,
+  const made = (mode?: string, names?: readonly string[], decision?: Decision): WrittenChoice => ({
+    config:
+      functions === undefined || mode === undefined
+        ? undefined
+        : { mode, ...(names !== undefined && { allowedFunctionNames: names }) },
     isNone: choice?.type === "none",
-    decisions,
+    decisions: decision === undefined ? [] : [decision],
   });
   switch (choice?.type) {
     case undefined:
-      return made(isStrict ? mode("VALIDATED") : undefined);
-    case "auto":
-      return made(mode(isStrict ? "VALIDATED" : "AUTO"));
+    case "auto": {
+      if (!isStrict) return made(choice?.type && "AUTO");
+      if (!isLoose) return made("VALIDATED");
+      const reason = "the upstream does not hold arguments to their schemas beside a format";
+      return made("AUTO", undefined, { path: "tools", action: "changed", reason });
+    }
     case "none":
-      return made(mode("NONE"));
+      return made("NONE");
     case "required":
-      return made(mode("ANY"));
-    case "tool":
-      return choice.tool.kind === "function"
-        ? made(mode("ANY", [choice.tool.name]))
-        : made(undefined, [
-            {
-              path: "tool_choice",
-              action: "changed",
-              reason: "the upstream cannot be forced to use a tool that it runs itself",
-            },
-          ]);
+      return made("ANY");
+    case "tool": {
+      if (choice.tool.kind === "function") return made("ANY", [choice.tool.name]);
+      const reason = "the upstream cannot be forced to use a tool that it runs itself";
+      return made(undefined, undefined, { path: CHOICE, action: "changed", reason });
+    }
     case "allowed": {
       const names = choice.tools.flatMap(({ kind, name }) => (kind === "function" ? [name] : []));
-      if (names.length === 0) return made(mode("NONE"));
-      if (choice.mode === "required") return made(mode("ANY", names));
-      return made(mode("VALIDATED", names), [
-        {
-          path: "tool_choice",
-          action: "changed",
-          reason:
-            "the upstream limits the tools only in a mode in which arguments must follow their schemas",
-        },
-      ]);
+      if (names.length === 0) return made("NONE");
+      if (choice.mode === "required") return made("ANY", names);
+      if (isLoose) return made("AUTO");
+      const reason =
+        "the upstream limits the tools only in a mode in which arguments must follow their schemas";
+      return made("VALIDATED", names, { path: CHOICE, action: "changed", reason });
     }
     default:
       return choice satisfies never;
   }
+}
+
+/** The tools that an answer with a format may call: only in a mode without a format can a request limit them. */
+export function offeredTools({
+  tools,
+  toolChoice: choice,
+}: Pick<Turn<UpstreamName>, "tools" | "toolChoice">): readonly Tool<UpstreamName>[] {
+  if (choice?.type !== "allowed" || choice.mode === "required") return tools;
+  const names = new Set<string>(choice.tools.map(({ name }) => name));
+  return names.size === 0
+    ? tools
+    : tools.filter((tool) => tool.type !== "function" || names.has(tool.name));
 }

@@ -6,7 +6,7 @@ import { chain, runStage } from "../../stream/stage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Format } from "../../turn/turn.ts";
+import type { Format, Item } from "../../turn/turn.ts";
 import { restoreAnswer } from "./restore.ts";
 import { planTools } from "./plan.ts";
 import { unfence } from "./format.ts";
@@ -41,6 +41,21 @@ describe("a format", () => {
     const native = plan(asked, plain as typeof jsonOnly);
     expect(native.identical).toBe(true);
     expect(native.check).toBeUndefined();
+  });
+
+  it("that it cannot keep to beside tools is told to the model, if the conversation brings tools", () => {
+    const profile: Profile = { ...plain, toolFormats: ["text"] };
+    const loaded: Item = {
+      type: "result",
+      call: "c",
+      kind: "tool_search",
+      parts: [],
+      declares: { tools: [fn("add")] },
+    };
+    const alone = planTools(ask({ format: asked, items: [message("user", "Hi")] }), profile);
+    expect(alone.turn.format).toEqual(asked);
+    const later = planTools(ask({ format: asked, items: [loaded] }), profile);
+    expect(later.turn.format).toBeUndefined();
   });
 
   it("that it cannot keep to is told to the model, and JSON is asked for", () => {

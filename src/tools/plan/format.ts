@@ -31,13 +31,17 @@ export type FormatCheck = {
   readonly strict: boolean;
 };
 
-type Asked = Pick<Turn, "format" | "traits" | "dialect" | "tools">;
+type Asked = Pick<Turn, "format" | "traits" | "dialect">;
 
 /** Asks for JSON as strictly as the upstream can be asked; instructions state the rest. */
-export function planFormat({ format, traits, dialect, tools }: Asked, given: Profile): FormatPlan {
+export function planFormat(
+  { format, traits, dialect }: Asked,
+  hasTools: boolean,
+  given: Profile,
+): FormatPlan {
   const { toolFormats } = given;
   const profile =
-    toolFormats === undefined || tools.length === 0 ? given : { ...given, formats: toolFormats };
+    toolFormats !== undefined && hasTools ? { ...given, formats: toolFormats } : given;
   if (format?.type !== "schema" && format?.type !== "json") return { format, decisions: [] };
   const { path } = traits.format;
   const isOwn = dialect === profile.dialect;

@@ -49,11 +49,11 @@ export function planTools(turn: Turn, profile: Profile, to: ReasoningTarget = {}
   const history: HistoryPlan = isPlainHistory(turn, set, profile)
     ? { items: same.items, places: same.places, decisions: none }
     : planHistory(turn, set, profile, to);
-  const format: FormatPlan = turn.format === undefined ? unchanged : planFormat(turn, profile);
+  const hasTools = set.offered.length > 0;
+  const format: FormatPlan =
+    turn.format === undefined ? unchanged : planFormat(turn, hasTools, profile);
   const parallel =
-    turn.params.parallelCalls === undefined
-      ? undefined
-      : planParallel(turn, set.offered.length > 0, profile);
+    turn.params.parallelCalls === undefined ? undefined : planParallel(turn, hasTools, profile);
   const { repairs = none } = turn;
   const identical =
     repairs.length === 0 &&

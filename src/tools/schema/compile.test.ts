@@ -37,6 +37,7 @@ const rules: Record<string, SchemaRule> = {
   narrow,
   "narrow and strict": { ...narrow, optional: false },
   "without references": { refs: false, anyRoot: false },
+  "bare references": { refs: "bare", anyRoot: false },
   "with keys of its own": { keys: { chars: "a-z_", max: 8 } },
   "maps only": { maps: false },
 };
@@ -416,5 +417,52 @@ describe("schemas that say odd things", () => {
       JSON.parse(`{"type":"object","properties":{"__proto__":{"type":"${type}"}}}`) as JsonSchema;
     const { schema } = compileSchema({ allOf: [named("number"), named("integer")] }, strict);
     expect(JSON.stringify(schema)).toContain('"properties":{"__proto__":');
+  });
+});
+
+describe("a schema for an upstream that takes only bare references", () => {
+  const rule: SchemaRule = { refs: "bare", anyRoot: false };
+  const node = (required: readonly string[]): JsonSchema => ({
+    type: "object",
+    properties: { tree: { $ref: "#/definitions/node" } },
+    definitions: {
+      node: {
+        type: "object",
+        properties: { name: { type: "string" }, nodes: { $ref: "#/definitions/list" } },
+        required,
+      },
+      list: { type: "array", items: { $ref: "#/definitions/node" } },
+    },
+  });
+
+  it("has its definitions under `$defs`", () => {
+    const { schema, codec } = compileSchema(node([]), rule);
+    expect(schema).toMatchObject({
+      properties: { tree: { $ref: "#/$defs/node" } },
+      $defs: { node: {}, list: { items: { $ref: "#/$defs/node" } } },
+    });
+    expect(schema).not.toHaveProperty("definitions");
+    expect(codec).toBeUndefined();
+  });
+
+  it("is kept if its references are bare", () => {
+    const properties = { at: { $ref: "#/$defs/at", description: "Where" } };
+    const bare = { type: "object", properties, $defs: { at: { type: "string" } } };
+    expect(compileSchema(bare, rule).schema).toBe(bare);
+  });
+
+  it("has the target of a reference that has constraints beside it", () => {
+    const properties = { at: { $ref: "#/$defs/at", maxLength: 2 } };
+    const loaded = { type: "object", properties, $defs: { at: { type: "string" } } };
+    expect(compileSchema(loaded, rule).schema).toMatchObject({
+      properties: { at: { type: "string", maxLength: 2 } },
+    });
+  });
+
+  it("has a cycle of required properties as JSON text", () => {
+    const value = { tree: { name: "a", nodes: [{ name: "b", nodes: [] }] } };
+    const { schema, codec } = compileSchema(node(["nodes"]), rule);
+    expect(JSON.stringify(schema)).not.toContain('{"$ref"');
+    expect(codec?.decode(codec.encode(value))).toEqual(value);
   });
 });

@@ -1,7 +1,7 @@
 /** Rewrites a client's schema into the part of JSON Schema that an upstream takes. */
 
 import { isFields } from "../../json/json.ts";
-import { impliedTypes, resolve, typeOfValue, typesIn } from "../../schema/keywords.ts";
+import { impliedTypes, requiredIn, resolve, typeOfValue, typesIn } from "../../schema/keywords.ts";
 import type { SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, jsonText, texts, wrapped, type Codec } from "./codec.ts";
@@ -28,7 +28,9 @@ export type Within = ReadonlySet<string>;
 /** The key of arguments that are not an object themselves. */
 const VALUE = "value";
 
-export function compileSchema(schema: JsonSchema, rule: SchemaRule): Compiled {
+export function compileSchema(schema: JsonSchema, given: SchemaRule): Compiled {
+  const mustCopy = given.refs === "bare" && recurs(schema);
+  const rule = mustCopy ? { ...given, refs: false } : given;
   // The first pass assumes that no reference changes values. If any value
   // changes, a reference may lead to it, so the second pass gives each a codec.
   let writer = new SchemaWriter(schema, rule, false);
@@ -257,13 +259,22 @@ export class SchemaWriter {
   #writeRef(schema: Fields, ref: string, within: Within): WrittenSchema {
     const target = resolve(this.root, ref);
     const { $ref: _, ...siblings } = schema as Record<string, unknown>;
-    if (this.rule.refs !== false)
+    const { refs } = this.rule;
+    const isBare = Object.keys(siblings).every((word) => besideRef.has(word));
+    if (refs === "bare" && target !== undefined && (isBare || within.has(ref))) {
+      if (!isBare || !/^#\/\$defs\/\w+$/.test(ref)) this.changed = true;
+      return this.#writeDefinition(isBare ? siblings : {}, ref, target);
+    }
+    if (refs !== false && refs !== "bare")
       return target === undefined ? { schema } : this.#writeDefinition(siblings, ref, target);
     if (target === undefined || within.has(ref))
       return this.asText(siblings, target === undefined ? `the target of ${ref}` : "recursion");
     this.changed = true;
-    const isBare = typeof target === "boolean" || Object.keys(siblings).length === 0;
-    return this.write(isBare ? target : { ...target, ...siblings }, new Set(within).add(ref));
+    const merged =
+      typeof target === "boolean" || Object.keys(siblings).length === 0
+        ? target
+        : { ...target, ...siblings };
+    return this.write(merged, new Set(within).add(ref));
   }
 
   /** Keeps a reference, and writes its target among the definitions. */
@@ -301,6 +312,32 @@ export class SchemaWriter {
     }
     return { ...plain, description: describe(schema.description, words) };
   }
+}
+
+/** The remarks that an upstream which takes only bare references takes beside them. */
+const besideRef = wordSet("description default");
+
+/** True if a schema leads back to itself without an optional property on the way. */
+function recurs(root: JsonSchema): boolean {
+  const starts = new Set<unknown>([root]);
+  const done = new Set<string>();
+  const visit = (schema: unknown, within: Within): boolean => {
+    if (!isFields(schema)) return false;
+    const { $ref: ref, properties, items, additionalProperties: rest } = schema;
+    if (typeof ref === "string" && !done.has(ref)) {
+      if (within.has(ref) || visit(resolve(root, ref), new Set(within).add(ref))) return true;
+      done.add(ref);
+    }
+    const needed = new Set(requiredIn(schema));
+    for (const [key, one] of Object.entries(isFields(properties) ? properties : {}))
+      if (!needed.has(key)) starts.add(one);
+      else if (visit(one, within)) return true;
+    const { anyOf, oneOf, allOf, prefixItems } = schema;
+    return [anyOf, oneOf, allOf, prefixItems, items, rest].flat().some((one) => visit(one, within));
+  };
+  // Iteration includes the members that are added on the way.
+  for (const start of starts) if (visit(start, new Set())) return true;
+  return false;
 }
 
 /** A description followed by remarks. */
