@@ -250,6 +250,7 @@ Examples:
 
 program
   .command("launch")
+  .showHelpAfterError("(write the agent's own arguments after --, or add --help for the options)")
   .description(
     "run an agent on a model through a gateway, after a short test request to the model: codex, claude, gemini, opencode, qwen, cline, continue, aider, goose, crush or copilot; without --keep, the files of the agent stay unchanged",
   )

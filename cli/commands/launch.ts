@@ -77,6 +77,7 @@ export async function launch(
     lasting: lastingFolder(agent, env),
     env,
     directory: process.cwd(),
+    args,
   };
   const pointing = await agent.point(to, output);
   const slow = await checkModel(to);
@@ -84,7 +85,14 @@ export async function launch(
   folder.write(pointing);
   const note = await version;
   if (!json)
-    printError([note ?? [], slow ?? [], `${agent.title} on ${to.model} through ${url}`].flat());
+    printError(
+      [
+        note ?? [],
+        pointing.note ?? [],
+        slow ?? [],
+        `${agent.title} on ${to.model} through ${url}`,
+      ].flat(),
+    );
   const arrivals = await watchArrivals(url, env);
   // Recording starts here, because the check of the model is no turn of the agent.
   if (record !== undefined) recorder?.order({ mode: record === true ? "all" : record });
@@ -241,7 +249,11 @@ function report(
   if (json) printError(JSON.stringify({ agent: agent.name, ...count }));
   else if (isIdle)
     printError(
-      `${agent.title} sent no request to this gateway. If it answered, it used another server; look for another address in its settings and arguments.`,
+      `${agent.title} sent no request to this gateway. ${
+        process.exitCode === 0
+          ? "If it answered, it used another server; look for another address in its settings and arguments."
+          : `It ended with exit code ${process.exitCode}; its own message gives the reason.`
+      }`,
     );
   else if (count !== undefined) {
     const resume = agent.resume === undefined ? "" : `. To continue: ${agent.resume}`;

@@ -23,6 +23,8 @@ export type AgentTarget = {
   /** The user's environment, and the folder that the agent starts in. */
   readonly env: Environment;
   readonly directory: string;
+  /** The user's arguments for the agent. */
+  readonly args: readonly string[];
 };
 
 /** Flags, variables and files that point one process at a gateway. The user's files stay unchanged. */
@@ -36,10 +38,15 @@ export type Pointing = {
   readonly links?: Readonly<Record<string, string>> | undefined;
   /** Folders to make before, for links to them. */
   readonly folders?: readonly string[] | undefined;
+  /** A warning about settings of the user. */
+  readonly note?: string | undefined;
 };
 
 /** The gateway for kept settings: without the folder of a launch, and with a key only if the gateway has keys. */
-export type Lasting = Omit<AgentTarget, "key" | "folder" | "lasting" | "env" | "directory"> & {
+export type Lasting = Omit<
+  AgentTarget,
+  "key" | "folder" | "lasting" | "env" | "directory" | "args"
+> & {
   readonly key?: string | undefined;
 };
 

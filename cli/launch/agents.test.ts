@@ -14,6 +14,7 @@ const to: AgentTarget = {
   folder: "/private/folder",
   env: { HOME: "/nowhere" },
   directory: "/nowhere/work",
+  args: [],
 };
 const bundled = JSON.stringify({
   models: [

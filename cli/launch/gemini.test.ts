@@ -34,6 +34,7 @@ function homeWith(files: Readonly<Record<string, string>>) {
         lasting: "/lasting",
         env: { HOME: home, ...env },
         directory: at("work"),
+        args: [],
         ...other,
       },
       () => Promise.resolve(""),
@@ -49,6 +50,8 @@ describe("the home of a launched Gemini CLI", () => {
     const text = `// mine\r\n{ "security": { "auth": { "selectedType": "oauth-personal", "x": 1 } },\r\n\t"ui": {} }`;
     const { point } = homeWith({ ".gemini/settings.json": text });
     expect(settingsIn(point())).toBe(text.replace("oauth-personal", "gemini-api-key"));
+    const marked = homeWith({ ".gemini/settings.json": `\uFEFF${text}` });
+    expect(settingsIn(marked.point())).toBe(settingsIn(point()));
     const none = homeWith({});
     expect(JSON.parse(settingsIn(none.point()))).toEqual({
       security: { auth: { selectedType: "gemini-api-key" } },
@@ -109,6 +112,7 @@ describe("the home of a launched Gemini CLI", () => {
 
   it.each([
     ["[]", /settings\.json is not JSON: see line 1/],
+    [`// mine\n{\n"ui": {},\n}`, /is not JSON: see line 4. Gemini CLI reads comments/],
     [`{"security": 1}`, /has a `security` that is not an object/],
     [`{"a": ${"[".repeat(400_000)}`, /is nested too deep/],
   ])("cannot be made of settings that Gemini CLI cannot read: %.20s", (text, why) => {
@@ -168,6 +172,38 @@ describe("a setting that wins over the launch", () => {
     expect(JSON.parse(settingsIn(point()))).toEqual({
       security: { auth: { enforcedType: "gemini-api-key", selectedType: "gemini-api-key" } },
     });
+  });
+});
+
+describe("a sandbox that is a container, which cannot reach the gateway", () => {
+  it.each<[string, string, Readonly<Record<string, string>>, readonly string[], boolean]>([
+    ["a setting", `{"tools":{"sandbox":"docker"}}`, {}, [], true],
+    ["a group of settings", `{"tools":{"sandbox":{"enabled":true}}}`, {}, [], true],
+    ["a group that is off", `{"tools":{"sandbox":{"enabled":false}}}`, {}, [], false],
+    ["a variable", "{}", { GEMINI_SANDBOX: "podman" }, [], true],
+    ["an argument", "{}", {}, ["-s"], true],
+    [
+      "a variable against it",
+      `{"tools":{"sandbox":"docker"}}`,
+      { GEMINI_SANDBOX: "false" },
+      [],
+      false,
+    ],
+    ["no container", "{}", { GEMINI_SANDBOX: "sandbox-exec" }, [], false],
+    [
+      "the network of the machine",
+      "{}",
+      { GEMINI_SANDBOX: "1", SANDBOX_FLAGS: "--net=host" },
+      [],
+      false,
+    ],
+    ["no sandbox", "{}", {}, [], false],
+  ])("is reported by %s", (_, settings, env, args, isReported) => {
+    const { point } = homeWith({ ".gemini/settings.json": settings });
+    const { note = "" } = point(env, { args });
+    expect(note.includes("run in a container")).toBe(isReported);
+    const remote = point(env, { args, url: "https://patchbay.example.com" });
+    expect(remote.note).toBe(undefined);
   });
 });
 

@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { parse } from "jsonc-parser";
+import { parse, type ParseError } from "jsonc-parser";
 import {
   type Environment,
   type Fields,
@@ -78,15 +78,17 @@ function textOf(file: string): string | undefined {
   }
 }
 
-/** `security.auth` of a settings file. */
-function signInOf(text: string | undefined): Fields {
+/** The settings in a file. */
+function settingsOf(text: string | undefined): Fields {
   try {
-    const settings = fieldsOf(parse(text ?? "{}") as unknown);
-    return fieldsOf(fieldsOf(settings?.security)?.auth) ?? {};
+    return fieldsOf(parse(text ?? "{}") as unknown) ?? {};
   } catch {
     return {}; // It is nested too deep for a settings file.
   }
 }
+
+const signInOf = (text: string | undefined): Fields =>
+  fieldsOf(fieldsOf(settingsOf(text).security)?.auth) ?? {};
 
 function systemSettings(env: Environment): string {
   const folder =
@@ -133,16 +135,31 @@ function signInFor({ env, directory }: Pick<AgentTarget, "env" | "directory">): 
 /** The user's settings with another sign-in. */
 function settingsText(file: string, type: string): string {
   try {
-    return changeText(settingsBytes(file) ?? new Uint8Array(), (text) => {
-      const isEnforced = signInOf(text)["enforcedType"] !== undefined;
+    const { text } = changeText(settingsBytes(file) ?? new Uint8Array(), (before) => {
+      checkJson(before);
+      const isEnforced = signInOf(before)["enforcedType"] !== undefined;
       const names = isEnforced ? ["selectedType", "enforcedType"] : ["selectedType"];
       const entries = names.map((name) => ({ path: ["security", "auth", name], value: type }));
-      return jsonSettings(false).write(text, entries, "");
-    }).text;
+      return jsonSettings(false).write(before, entries, "");
+    });
+    // Gemini CLI reads no byte order mark.
+    return text.replace(/^\uFEFF/, "");
   } catch (error) {
     if (!(error instanceof SettingsProblem)) throw error;
     throw refusal(`${file} ${error.message}. Mend the file, then launch again.`, error);
   }
+}
+
+/** Gemini CLI would name the copy, which is gone when the user reads the message. */
+function checkJson(text: string): void {
+  const errors: ParseError[] = [];
+  parse(text, errors, { allowEmptyContent: true });
+  const [error] = errors;
+  if (error === undefined) return;
+  const line = text.slice(0, error.offset).split("\n").length;
+  throw new SettingsProblem(
+    `is not JSON: see line ${line}. Gemini CLI reads comments, but no comma before a closing bracket`,
+  );
 }
 
 /** The variables of the `.env` file that Gemini CLI reads: the first one from a folder upwards, then in the home. */
@@ -180,6 +197,28 @@ const variables = (to: Lasting, type: string): Readonly<Record<string, string>> 
     : { GOOGLE_GEMINI_BASE_URL: to.url, GEMINI_API_KEY: key };
 };
 
+/** Sandboxes that are containers. `true` is one too, except on macOS, which has a sandbox of its own. */
+const containers = ["docker", "podman", "runsc", "lxc"].concat(
+  process.platform === "darwin" ? [] : ["true", "1"],
+);
+
+/** A warning if Gemini CLI will run in a container, which has a loopback of its own. */
+function containerNote({ url, env, directory, args }: AgentTarget): string | undefined {
+  const { hostname } = new URL(url);
+  const [setting] = [directory, geminiHome(homeOf(env))].flatMap((folder) => {
+    const settings = settingsOf(textOf(join(folder, FOLDER, SETTINGS)));
+    return fieldsOf(settings.tools)?.sandbox ?? [];
+  });
+  const isFlagged = args.some((arg) => arg === "-s" || arg === "--sandbox");
+  const asked = env["GEMINI_SANDBOX"] || isFlagged || setting;
+  const { enabled, command = true } = fieldsOf(asked) ?? { enabled: true, command: asked ?? false };
+  const isContainer = enabled === true && containers.includes(String(command));
+  const isShared = /--net/.test(env["SANDBOX_FLAGS"] ?? "");
+  return isContainer && isLoopback(hostname) && !isShared
+    ? `Gemini CLI is set to run in a container, where ${hostname} is the container itself and not this gateway. Set SANDBOX_FLAGS=--network=host, or GEMINI_SANDBOX=false.`
+    : undefined;
+}
+
 /** The address and the key: Gemini CLI takes them from a `.env` file only. */
 const keeping: Keeping = {
   format: "env",
@@ -190,7 +229,7 @@ const keeping: Keeping = {
       value,
     })),
   note: () =>
-    "Gemini CLI reads this file in trusted folders, unless a project or a folder above it has its own `.env`.",
+    "Gemini CLI reads its `.env` in trusted folders, unless a project or a folder above it has another `.env`.",
   also: {
     format: "jsonc",
     file: (place) => join(geminiHome(place), FOLDER, SETTINGS),
@@ -234,6 +273,7 @@ export const geminiAgent: LaunchAgent = {
       },
       files: { [join(FOLDER, SETTINGS)]: settingsText(join(home, FOLDER, SETTINGS), type) },
       links: mirror(home, lasting),
+      note: containerNote(to),
       folders:
         lasting === undefined ? [] : [...written, ...folders].map((one) => join(lasting, one)),
     };
