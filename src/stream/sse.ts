@@ -22,7 +22,7 @@ const LINE_FEED = 10;
  * Splits text, which may arrive in any pieces, into SSE frames. It cuts frames of one data line out
  * of the text at once. The parser, made when it is needed, reads all others: those after a byte
  * order mark, those of several lines, those that a piece cuts in two, and everything after the
- * first carriage return.
+ * first carriage return that is not part of a CRLF.
  */
 export class SseReader {
   readonly #onFrame: OnFrame;
@@ -33,6 +33,8 @@ export class SseReader {
   /** True if the text that the parser was fed last ends a line. */
   #endsLine = false;
   #hasReturns = false;
+  /** A carriage return at the end of a piece, which may be half a CRLF. */
+  #held = "";
   #isPartial = false;
   #isBroken = false;
   #hasCut = false;
@@ -44,8 +46,8 @@ export class SseReader {
     this.#options = options;
   }
 
-  feed(text: string): void {
-    this.#hasReturns ||= text.includes("\r");
+  feed(piece: string): void {
+    const text = this.#hasReturns ? piece : this.#withLineFeeds(piece);
     for (let at = 0; at < text.length;) {
       const next = this.#isBetweenFrames && !this.#hasReturns ? this.#cut(text, at) : at;
       at = next > at ? next : this.#parse(text, at);
@@ -54,8 +56,19 @@ export class SseReader {
 
   /** The connection closed: emits the open frame as a partial one. */
   end(): void {
+    if (!this.#isBroken) this.#parser?.feed(this.#held);
     this.#isPartial = true;
     if (!this.#isBroken) this.#parser?.feed("\n\n");
+  }
+
+  /** Replaces each CRLF by the line feed that means the same: frames and runs are found by line feeds. */
+  #withLineFeeds(piece: string): string {
+    if (this.#held === "" && !piece.includes("\r")) return piece;
+    const text = (this.#held + piece).replaceAll("\r\n", "\n");
+    const lines = text.endsWith("\r") ? text.slice(0, -1) : text;
+    this.#hasReturns = lines.includes("\r");
+    this.#held = this.#hasReturns ? "" : text.slice(lines.length);
+    return this.#hasReturns ? text : lines;
   }
 
   /** Reads a frame of one data line, or a run; returns where the next begins. */

@@ -9,6 +9,7 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
 import { malformed, strayError, unreadableFault, upstreamError } from "../errors/upstream-error.ts";
+import { FrameRuns } from "../shared/frame-runs.ts";
 import { fieldsOf, filledText, given, listOf, numberOf } from "../shared/loose.ts";
 import { CandidateReader } from "./read-candidate.ts";
 import { readUsage } from "./read-counts.ts";
@@ -33,12 +34,15 @@ const MOST_CANDIDATES = 128;
 
 class GeminiReader implements EventReader {
   readonly #context: ReadContext;
+  readonly #runs = new FrameRuns();
   readonly #candidates = new Map<number, CandidateReader>();
   #emit: Emit<Event> = () => {};
   /** The start is emitted with the first event of content: until then, a worthless answer can be asked for again. */
   #start: Event | undefined;
   #hasBegun = false;
   #usage: Usage | undefined;
+  /** The last frame of a run: its counts replace the usage when that is needed. */
+  #counted: string | undefined;
   /** The verdict on a prompt that was blocked. */
   #feedback: Fields | undefined;
   #hasRead = false;
@@ -52,6 +56,7 @@ class GeminiReader implements EventReader {
     // A relay may write a comment, or the sentinel of another dialect, as data.
     if (this.#isOver || data.trim() === "" || /^\s*(?::|\[DONE\])/.test(data)) return;
     this.#emit = emit;
+    this.#runs.begin();
     const value = parsed(data);
     if (value === undefined) {
       const fault = partial ? undefined : unreadableFault(data, name);
@@ -61,6 +66,32 @@ class GeminiReader implements EventReader {
     if (name === "error" && fieldsOf(value)?.error === undefined)
       return this.#fail(strayError(fieldsOf(value) ?? {}, true) ?? malformed(NO_ANSWER));
     this.#readAll(value);
+    this.#learn(data, name, value);
+  }
+
+  run(text: string, at: number, emit: Emit<Event>): number {
+    const { repeated } = this.#runs;
+    const run = repeated === undefined || this.#isOver ? undefined : this.#runs.take(text, at);
+    if (repeated === undefined || run === undefined) return at;
+    this.#emit = emit;
+    const { usageMetadata, ...raw } = repeated.raw;
+    this.#read(raw);
+    if (usageMetadata === undefined) return run.end;
+    const last = Math.max(at, text.lastIndexOf("\n\n", run.end - 3));
+    this.#counted = text.slice(text.indexOf("{", last), run.end);
+    return run.end;
+  }
+
+  #learn(data: string, name: string | undefined, value: unknown): void {
+    const text = this.#runs.onlyDelta()?.text;
+    const raw = text === undefined ? undefined : fieldsOf(value);
+    const [candidate] = listOf(raw?.candidates) ?? [];
+    const [part] = listOf(fieldsOf(fieldsOf(candidate)?.content)?.parts) ?? [];
+    const holder: Record<string, unknown> | undefined = fieldsOf(part);
+    // From the first call on, events wait for the end, and a run would join their texts.
+    if (raw === undefined || holder === undefined || holder.text !== text)
+      this.#runs.repeated = undefined;
+    else this.#runs.learn(data, name, { raw, holder, key: "text", counts: "usageMetadata" });
   }
 
   whole(text: string, emit: Emit<Event>): void {
@@ -88,6 +119,7 @@ class GeminiReader implements EventReader {
   end(emit: Emit<Event>): void {
     if (this.#isOver) return;
     this.#emit = emit;
+    this.#countRun();
     const isComplete = this.#addsUp();
     for (const candidate of this.#candidates.values()) {
       const fault = candidate.end(isComplete);
@@ -103,7 +135,7 @@ class GeminiReader implements EventReader {
           ...geminiExtra({ promptFeedback: this.#feedback }),
         });
     }
-    if (this.#hasBegun && this.#usage !== undefined) emit({ type: "usage", usage: this.#usage });
+    this.#passUsage();
     this.#isOver = this.#hasEnded;
   }
 
@@ -132,7 +164,10 @@ class GeminiReader implements EventReader {
     if (fault !== undefined) return this.#fail(fault);
     if (isChunk || raw.responseId !== undefined || raw.modelVersion !== undefined)
       this.#hasRead = true;
-    this.#usage = usage ?? this.#usage;
+    if (usage !== undefined) {
+      this.#usage = usage;
+      this.#counted = undefined;
+    }
     this.#feedback = feedback ?? this.#feedback;
     this.#start ??= startOf(raw);
     for (const [at, one] of candidates.entries()) {
@@ -169,13 +204,24 @@ class GeminiReader implements EventReader {
     if (!this.#hasBegun) this.#emit(this.#start ?? { type: "turn-start", dialect: "gemini" });
     this.#hasBegun = true;
     if (event.type === "turn-end") this.#hasEnded = true;
-    this.#emit(event);
+    this.#emit(this.#runs.pass(event));
+  }
+
+  #countRun(): void {
+    const counted = this.#counted === undefined ? undefined : fieldsOf(jsonOf(this.#counted));
+    this.#usage = readUsage(counted?.usageMetadata) ?? this.#usage;
+    this.#counted = undefined;
+  }
+
+  #passUsage(): void {
+    if (this.#hasBegun && this.#usage !== undefined)
+      this.#emit({ type: "usage", usage: this.#usage });
   }
 
   #fail(fault: Fault): void {
     this.#isOver = true;
-    if (this.#hasBegun && this.#usage !== undefined)
-      this.#emit({ type: "usage", usage: this.#usage });
+    this.#countRun();
+    this.#passUsage();
     this.#emit({ type: "turn-fail", fault });
   }
 }

@@ -51,6 +51,16 @@ describe("a stencil", () => {
     expect(fit(runs, padded("4", 2))).toBeUndefined();
   });
 
+  it("looks past other counts, if they are counts", () => {
+    const counted = (tokens: unknown): string => JSON.stringify(frame("b", { usage: { tokens } }));
+    const runs = new FrameRuns();
+    const raw = JSON.parse(counted(9)) as Record<string, unknown>;
+    runs.learn(counted(9), undefined, { raw, holder: {}, key: "content", counts: "usage" });
+    expect(fit(runs, counted(0), counted(1200))).toBe("bb");
+    for (const other of [-1, 1.5, "1", null]) expect(fit(runs, counted(other))).toBeUndefined();
+    expect(fit(runs, counted(7).replace("7", "07"))).toBeUndefined();
+  });
+
   it("finds the text behind words that look like its place", () => {
     const misleading = { note: '"content":"a"', ...frame("a") };
     const runs = learned(JSON.stringify(misleading));

@@ -26,10 +26,10 @@ export type FrameRun = {
 
 /**
  * A value that changes from frame to frame: the text of the delta, padding that hides the length of
- * the text, or a sequence number.
+ * the text, a sequence number, or a count of tokens.
  */
 type Hole = {
-  readonly type: "text" | "padding" | "number";
+  readonly type: "text" | "padding" | "number" | "count";
   /** The key of the value, which must stand once in the frame. */
   readonly key: string;
 };
@@ -39,6 +39,8 @@ export type Repeated = {
   readonly raw: Fields;
   readonly holder: Record<string, unknown>;
   readonly key: string;
+  /** The key of an object whose numbers may differ: the reader finds them in the last frame of a run. */
+  readonly counts?: string;
 };
 
 /** The text of a frame on the wire, cut at its holes. */
@@ -48,6 +50,8 @@ type Stencil = {
   readonly holes: readonly Hole["type"][];
 };
 
+const ZERO = 0x30;
+const NINE = 0x39;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
@@ -156,6 +160,11 @@ function matchFrames(
         if (text.slice(start, at) !== number) return frame;
         continue;
       }
+      if (type === "count") {
+        for (at = start; text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= NINE; at++);
+        if (at === start || (text.charCodeAt(start) === ZERO && at > start + 1)) return frame;
+        continue;
+      }
       // The quote that closes the string.
       for (at = start; at < text.length && text.charCodeAt(at) !== QUOTE; at++) {
         const char = text.charCodeAt(at);
@@ -190,7 +199,7 @@ export function asNextParagraph(piece: Pieces): Pieces {
 function stencilOf(
   data: string,
   name: string | undefined,
-  { raw, key }: Repeated,
+  { raw, key, counts = "" }: Repeated,
 ): Stencil | undefined {
   const holes: Hole[] = [{ type: "text", key }];
   if (raw.sequence_number !== undefined) holes.push({ type: "number", key: "sequence_number" });
@@ -200,6 +209,18 @@ function stencilOf(
     const span = onlyValue(data, key, type !== "number");
     if (span === undefined) return undefined;
     spans.push({ ...span, type });
+  }
+  if (raw[counts] !== undefined) {
+    const span = onlyValue(data, counts, false);
+    if (span === undefined) return undefined;
+    for (const { index, 0: digits } of data
+      .slice(span.from, span.end)
+      .matchAll(/(?<=:)\d+(?=[,}])/g))
+      spans.push({
+        from: span.from + index,
+        end: span.from + index + digits.length,
+        type: "count",
+      });
   }
   spans.sort((one, other) => one.from - other.from);
   const pieces: string[] = [];
