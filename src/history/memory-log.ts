@@ -55,8 +55,6 @@ type Holding = {
   /** By the id of an item, or by its group. */
   readonly items: Map<string, MemoryEntry>;
   readonly notes: Map<string, MemoryEntry>;
-  /** Without entries that `byId` has under the id of their owner. */
-  readonly byOwner: Map<string, Set<MemoryEntry>>;
   /** The number of entries. */
   size: number;
 };
@@ -233,9 +231,10 @@ export class MemoryLog implements Log {
     if (this.#find({ tenant, kind, id }) === undefined) return false;
     this.leases.drop({ tenant, id });
     const others = kind === "list" ? "response" : "list";
-    const held = this.#tenants.get(tenant);
-    for (const entry of held === undefined ? [] : ownedBy(held, id))
-      if (entry.kind !== others) this.#remove(entry);
+    // Deletions are rare, so no index leads from an entry to those that belong to it.
+    for (const shelf of new Set(Object.values(this.#shelves)))
+      for (const entry of shelf.entriesOf(tenant))
+        if (entry.owner === id && entry.kind !== others) this.#remove(entry);
     return true;
   }
 
@@ -325,19 +324,17 @@ export class MemoryLog implements Log {
     shelf.empty(this.#remove);
   }
 
-  /** Adds an entry to the maps by id and owner. */
+  /** Adds an entry to the maps by id. */
   #name(made: MemoryEntry): Holding {
-    const { tenant, kind, id, owner } = made;
+    const { tenant, kind, id } = made;
     const isNamed = kind !== "rest" && id !== undefined;
     const replaced = isNamed ? this.#tenants.get(tenant)?.byId[kind].get(id) : undefined;
+    // A replaced response can still be found by its items.
     if (replaced !== undefined && kind !== "response") this.#remove(replaced);
     let held = this.#tenants.get(tenant);
     if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
     held.size++;
     if (isNamed) held.byId[kind].set(id, made);
-    // A list or plan with the same id is gone now; a response can still be found by its items.
-    if (replaced !== undefined && kind === "response") addOwned(held, replaced);
-    if (!isNamed || owner !== id) addOwned(held, made);
     return held;
   }
 
@@ -358,7 +355,7 @@ export class MemoryLog implements Log {
   }
 
   readonly #remove = (entry: MemoryEntry): void => {
-    const { tenant, kind, id, owner = "" } = entry;
+    const { tenant, kind, id } = entry;
     const unname = (names: Map<string, MemoryEntry>, name: string): void => {
       if (names.get(name) === entry) names.delete(name);
     };
@@ -370,9 +367,6 @@ export class MemoryLog implements Log {
         for (const note of notes) unname(held.notes, note.id);
       }
       if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
-      const owned = held.byOwner.get(owner);
-      owned?.delete(entry);
-      if (owned?.size === 0) held.byOwner.delete(owner);
       if (--held.size === 0) this.#tenants.delete(tenant);
     }
     this.#shelves[kind].remove(entry);
@@ -392,25 +386,8 @@ const newHolding = (): Holding => ({
   byId: { response: new Map(), list: new Map(), plan: new Map() },
   items: new Map(),
   notes: new Map(),
-  byOwner: new Map(),
   size: 0,
 });
-
-function addOwned({ byOwner }: Holding, entry: MemoryEntry): void {
-  if (entry.owner === undefined) return;
-  const owned = byOwner.get(entry.owner);
-  if (owned === undefined) byOwner.set(entry.owner, new Set([entry]));
-  else owned.add(entry);
-}
-
-function ownedBy({ byId, byOwner }: Holding, id: string): readonly MemoryEntry[] {
-  const owned = new Set(byOwner.get(id));
-  for (const named of Object.values(byId)) {
-    const entry = named.get(id);
-    if (entry?.owner === id) owned.add(entry);
-  }
-  return [...owned];
-}
 
 const headOf = (
   entry: MemoryEntry,

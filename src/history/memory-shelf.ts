@@ -222,6 +222,12 @@ export class MemoryShelf {
     if (share.blocks.length === 0) this.#shares.delete(entry.tenant);
   }
 
+  /** The entries of a tenant; they may be removed meanwhile. */
+  *entriesOf(tenant: Tenant): Iterable<MemoryEntry> {
+    for (const block of this.#shares.get(tenant)?.blocks.slice() ?? [])
+      for (const entry of block.entries) if (entry.block === block) yield entry;
+  }
+
   #count(share: Share, { shared, bytes }: MemoryEntry, sign: 1 | -1): void {
     let change = bytes;
     if (shared !== undefined) {
@@ -254,9 +260,7 @@ export class MemoryShelf {
 
   /** Calls `remove` for the entries that were last written before a moment. */
   expire(before: number, remove: (entry: MemoryEntry) => void): void {
-    for (const { blocks } of this.#shares.values())
-      for (const block of blocks.slice())
-        for (const entry of block.entries)
-          if (entry.block === block && entry.at < before) remove(entry);
+    for (const tenant of [...this.#shares.keys()])
+      for (const entry of this.entriesOf(tenant)) if (entry.at < before) remove(entry);
   }
 }
