@@ -9,7 +9,7 @@ import type { Upstream } from "../upstreams/upstream.ts";
 import type { CodexOptions } from "../upstreams/codex/codex.ts";
 import type { Connect } from "../upstreams/http/transport.ts";
 import type { LogOptions } from "../history/sql-log.ts";
-import type { DatabaseConfig } from "../history/open-database.ts";
+import type { DatabaseConfig } from "../history/sql-log.ts";
 import type { Log } from "../history/log.ts";
 import { capabilitiesSchema } from "./capabilities.ts";
 import { schemaProblems } from "./config-problems.ts";

@@ -4,7 +4,7 @@
  */
 
 import { append } from "../turn/append.ts";
-import type { Clock } from "../turn/clock.ts";
+import { type Clock, within } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import { isStorableId } from "../turn/item-ids.ts";
 import type { Tenant } from "../turn/tenant.ts";
@@ -44,6 +44,7 @@ import {
   type SharedRecord,
 } from "./records.ts";
 import type { Database, OperationName, QueryOf, ResultOf } from "./sql/operations.ts";
+import { openPostgres } from "./sql/postgres.ts";
 import {
   SLICE_PARTS,
   type FindQuery,
@@ -51,8 +52,14 @@ import {
   type FoundEntry,
   type SliceQuery,
 } from "./sql/read.ts";
+import { openSqlite } from "./sql/sqlite-database.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
+
+/** A store outside the process. */
+export type DatabaseConfig =
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "postgres"; readonly url: string };
 
 export type LogOptions = {
   readonly clock: Clock;
@@ -87,6 +94,13 @@ type Range = Omit<SliceQuery, "order" | "limit" | "texts"> & {
 };
 type PartText = FoundPart & { readonly json: string };
 const fits = (part: FoundPart): part is PartText => part.json !== null;
+
+/** A log in a database, which is opened by `start` or the first operation. */
+export function openDatabaseStore(config: DatabaseConfig, options: LogOptions): Log {
+  const database =
+    config.kind === "sqlite" ? openSqlite(config.path) : openPostgres(config.url, options.clock);
+  return new SqlLog(database, options);
+}
 
 export class SqlLog implements Log {
   readonly leases: LeaseStore;
@@ -332,16 +346,8 @@ export class SqlLog implements Log {
     if (settled !== undefined) await this.#bounded(settled);
   }
 
-  async #bounded<Found>(asking: Promise<Found>): Promise<Found> {
-    let cancel: (() => void) | undefined;
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.#clock.at(this.#clock.now() + READ_MS, () => reject(timedOut()));
-    });
-    try {
-      return await Promise.race([asking, late]);
-    } finally {
-      cancel?.();
-    }
+  #bounded<Found>(asking: Promise<Found>): Promise<Found> {
+    return within(this.#clock, READ_MS, asking, timedOut);
   }
 
   async #headOf({

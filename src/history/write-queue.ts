@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../turn/clock.ts";
+import { type Clock, within } from "../turn/clock.ts";
 import { Fault } from "../turn/fault.ts";
 import type { Tenant } from "../turn/tenant.ts";
 import { kindNumbers, sumOf, type WriteBatch, type TurnRows } from "./records.ts";
@@ -121,13 +121,8 @@ export class WriteQueue {
     this.#isClosed = true;
     this.#fault = undefined;
     this.#schedule();
-    const all = Promise.all(this.#last.values());
-    let cancel: (() => void) | undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = clock.at(clock.now() + CLOSE_MS, resolve);
-    });
-    if (this.#last.size > 0) await Promise.race([all, late]);
-    cancel?.();
+    if (this.#last.size > 0)
+      await within(clock, CLOSE_MS, Promise.all(this.#last.values()), closed).catch(ignore);
     this.#rejectAll(closed());
   }
 

@@ -24,5 +24,21 @@ export function until(clock: Clock, isMet: () => boolean, moment: number): Promi
 
 const LOOK_MS = 20;
 
+/** The result of some work. If it takes longer than `ms`, the error of `late` is thrown. */
+export async function within<Result>(
+  clock: Clock,
+  ms: number,
+  work: Promise<Result>,
+  late: () => Error,
+): Promise<Result> {
+  const timeout = Promise.withResolvers<never>();
+  const cancel = clock.at(clock.now() + ms, () => timeout.reject(late()));
+  try {
+    return await Promise.race([work, timeout.promise]);
+  } finally {
+    cancel();
+  }
+}
+
 /** Makes an id with a prefix: `newId("call")` gives `call_` and 24 characters or so. */
 export type NewId = (prefix: string) => string;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { openDatabaseStore, type DatabaseConfig } from "../../src/history/open-database.ts";
+import { openDatabaseStore, type DatabaseConfig } from "../../src/history/sql-log.ts";
 import { systemClock } from "../../src/host/platform/clock.ts";
 import type { Log } from "../../src/history/log.ts";
 import { doorPath } from "../support/door-path.ts";

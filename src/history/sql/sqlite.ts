@@ -8,8 +8,7 @@ import type { Swept } from "./drop.ts";
 import { runOn, type OperationName } from "./operations.ts";
 import type { Cell, Driver, Insert, SqlRow, Sql } from "./sql.ts";
 import type { ThreadCall, ThreadReply } from "./sqlite-database.ts";
-import { mustReopen, sqliteFault } from "./sqlite-errors.ts";
-import { fileId, openFile } from "./sqlite-file.ts";
+import { fileId, mustReopen, openFile, sqliteFault } from "./sqlite-file.ts";
 
 /** Translates a statement for SQLite, which needs no row locks: a transaction that writes locks the file. */
 const translated = (text: string): string =>

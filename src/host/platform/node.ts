@@ -16,7 +16,7 @@ import {
   commonDecompressors,
 } from "../../gateway/http/body.ts";
 import type { Platform, Runtime } from "../../gateway/platform.ts";
-import { openDatabaseStore } from "../../history/open-database.ts";
+import { openDatabaseStore } from "../../history/sql-log.ts";
 import type { Happening, Report } from "../../observe/happening.ts";
 import { codexUpstream } from "../../upstreams/codex/codex.ts";
 import { undiciTransport } from "../../upstreams/http/undici-transport.ts";

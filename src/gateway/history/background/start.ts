@@ -1,6 +1,7 @@
 import type { AnswerForm, KeptAnswer, WriteContext } from "../../../dialects/dialect.ts";
 import type { Lease } from "../../../history/leases.ts";
 import { responseKey, type ResponseRecord } from "../../../history/log.ts";
+import { within } from "../../../turn/clock.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { Rounds } from "../../run/rounds.ts";
 import type { Run } from "../../run/run.ts";
@@ -92,18 +93,14 @@ async function saveBegun(
   if (lease === undefined) throw new Error("a new id has no lease");
   const at = clock.date();
   const saving = store.append({ tenant, at, answerId: id, items: [], response, lease });
-  const late = Promise.withResolvers<never>();
-  const cancel = clock.at(clock.now() + SAVE_MS, () =>
-    late.reject(new Fault("store.timeout", "The store is too slow; send the request again.")),
-  );
+  const slow = (): Fault =>
+    new Fault("store.timeout", "The store is too slow; send the request again.");
   try {
-    await Promise.race([saving, late.promise]);
+    if (saving !== undefined) await within(clock, SAVE_MS, saving, slow);
     return lease;
   } catch (error) {
     // A queued write fails without the lease.
     void background.release(tenant, lease).catch(() => {});
     throw error;
-  } finally {
-    cancel();
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fairShares } from "./fair-share.ts";
+import { fairShares } from "./drop.ts";
 
 it("takes nothing while there is room", () => {
   expect(fairShares(new Map([["ann", 60]]), 60)).toEqual(new Map());
