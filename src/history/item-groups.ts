@@ -7,7 +7,7 @@ import type { StoredItem } from "./log.ts";
 export type ItemRow = Pick<StoredItem, "id" | "json">;
 
 /** Begins the id of a row of several items. */
-export const GROUP_MARK = "~";
+const GROUP_MARK = "~";
 /** Separates two items: their JSON has no line break. */
 const BETWEEN = ",\n";
 /** The most items of a row: a page also reads the other items of its rows. */
@@ -49,9 +49,12 @@ function rowKey(id: string): string | undefined {
   return made === undefined ? undefined : `${made.group}.${Math.floor(made.number / MOST_ITEMS)}`;
 }
 
+/** True for the id of a row of several items. */
+export const isGroup = (id: string): boolean => id.startsWith(GROUP_MARK);
+
 /** The items of a row. */
 export function splitRow({ id, json }: ItemRow): readonly ItemRow[] {
-  if (!id.startsWith(GROUP_MARK)) return [{ id, json }];
+  if (!isGroup(id)) return [{ id, json }];
   return json.split(BETWEEN).map((item) => ({ id: idIn(item), json: item }));
 }
 

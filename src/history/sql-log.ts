@@ -45,13 +45,7 @@ import {
 } from "./records.ts";
 import type { Database, OperationName, QueryOf, ResultOf } from "./sql/operations.ts";
 import { openPostgres } from "./sql/postgres.ts";
-import {
-  SLICE_PARTS,
-  type FindQuery,
-  type FoundPart,
-  type FoundEntry,
-  type SliceQuery,
-} from "./sql/read.ts";
+import type { FindQuery, FoundPart, FoundEntry, Slice, SliceQuery } from "./sql/read.ts";
 import { openSqlite } from "./sql/sqlite-database.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -92,8 +86,6 @@ type Range = Omit<SliceQuery, "order" | "limit" | "texts"> & {
   /** Receives the bytes of each slice before it is loaded. Omitted if the caller has reserved them. */
   readonly weigh?: Weigh;
 };
-type PartText = FoundPart & { readonly json: string };
-const fits = (part: FoundPart): part is PartText => part.json !== null;
 
 /** A log in a database, which is opened by `start` or the first operation. */
 export function openDatabaseStore(config: DatabaseConfig, options: LogOptions): Log {
@@ -368,8 +360,8 @@ export class SqlLog implements Log {
     range: Range,
     bytes: number,
     mayChange = false,
-  ): Promise<readonly PartText[] | undefined> {
-    const items: PartText[] = [];
+  ): Promise<readonly FoundPart[] | undefined> {
+    const items: FoundPart[] = [];
     let left = bytes;
     if (bytes > 0)
       for await (const { parts } of this.#slices(range)) {
@@ -380,10 +372,8 @@ export class SqlLog implements Log {
     return left <= 0 || mayChange ? items : undefined;
   }
 
-  /** Slices of parts in their order. `isMore`: the range has parts after the slice. */
-  async *#slices(
-    range: Range,
-  ): AsyncGenerator<{ readonly parts: readonly PartText[]; readonly isMore: boolean }> {
+  /** Slices of parts in their order. */
+  async *#slices(range: Range): AsyncGenerator<Slice> {
     const { order = "asc", weigh, ...rest } = range;
     let { from, to } = range;
     const inOrder = order === "asc" ? range.entries : range.entries.toReversed();
@@ -394,18 +384,14 @@ export class SqlLog implements Log {
       const entries = inOrder.slice(at, at + ENTRIES);
       const { limit = Infinity } = range;
       const query = { ...rest, entries, order, from, to, limit };
-      let found = await this.#ask("slice", { ...query, texts: weigh === undefined });
-      const some = found.filter(fits);
-      if (weigh !== undefined && some.length > 0) {
-        weigh(sumOf(some));
-        found = await this.#ask("slice", { ...query, texts: true });
+      let slice = await this.#ask("slice", { ...query, texts: weigh === undefined });
+      if (weigh !== undefined && slice.parts.length > 0) {
+        weigh(sumOf(slice.parts));
+        slice = await this.#ask("slice", { ...query, texts: true });
       }
-      const parts = found.filter(fits);
-      const isMore = found.length > parts.length;
-      yield { parts, isMore };
-      const last = parts.at(-1);
-      const isWhole = !isMore && found.length < Math.min(limit + 1, SLICE_PARTS);
-      if (last === undefined || isWhole) at += ENTRIES;
+      yield slice;
+      const last = slice.parts.at(-1);
+      if (last === undefined || !slice.isMore) at += ENTRIES;
       else if (order === "asc") from = [last.entry, last.place + 1];
       else to = [last.entry, last.place - 1];
     }
@@ -466,7 +452,7 @@ export class SqlLog implements Log {
       while (size + (sizes[end]?.bytes ?? Infinity) <= FOUND_BYTES);
       const some = sizes.slice(at, end).map(({ id }) => id);
       for (const { id, json } of await this.#ask("findParts", { ...query, ids: some, texts: true }))
-        if (json !== null) rows.set(id, { id, json });
+        rows.set(id, { id, json });
       at = end;
     }
     for (const id of ids) {

@@ -3,7 +3,7 @@
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Key, ListQuery, PageQuery } from "../log.ts";
 import { FIRST_ITEM, FIRST_NOTE, HEAD, kindNumbers, LAST_ITEM } from "../records.ts";
-import { GROUP_MARK, MOST_ITEMS } from "../item-groups.ts";
+import { isGroup, MOST_ITEMS } from "../item-groups.ts";
 import { KIND_LENGTH } from "./schema.ts";
 import { usageColumn, usageCounts, type UsageRow, type UsageSum } from "../usage-sums.ts";
 import type { Sql } from "./sql.ts";
@@ -92,13 +92,14 @@ export async function placeChain(
   return { own, chain };
 }
 
-/** A part, which may hold several items. `json` is null if only its size was read. */
+/** A part, which may hold several items. `json` is empty if only its size was read. */
 export type FoundPart = {
   readonly entry: number;
   readonly place: number;
+  /** Empty for a head. */
   readonly id: string;
   readonly bytes: number;
-  readonly json: string | null;
+  readonly json: string;
 };
 
 /** Position of a part among those of several entries. */
@@ -113,46 +114,52 @@ export type SliceQuery = {
   readonly order: PageQuery["order"];
   /** The number of items that are wanted. */
   readonly limit: number;
-  /** False: texts are read as empty. */
+  /** False: only sizes are read. */
   readonly texts: boolean;
 };
+
+/** Some parts in their order. `isMore`: there may be parts after them. */
+export type Slice = { readonly parts: readonly FoundPart[]; readonly isMore: boolean };
 
 /** Bytes of the texts of one slice, unless a single part is longer. */
 const SLICE_BYTES = 1024 * 1024;
 /** The most parts of one slice. */
-export const SLICE_PARTS = 1000;
+const SLICE_PARTS = 1000;
 
-const sliceSql = (order: string, json: string): string => `
-SELECT entry, place, id, bytes, CASE
-    WHEN CAST($8 AS bigint) > 0 AND (n = 1 OR (upto <= ${SLICE_BYTES} AND items <= CAST($8 AS bigint)))
-    THEN ${json}
-  END AS json
-FROM (
-  SELECT entry, place, id, bytes, row_number() OVER before AS n, sum(bytes) OVER before AS upto,
-    sum(CASE WHEN substr(id, 1, 1) = '${GROUP_MARK}' THEN ${MOST_ITEMS} ELSE 1 END) OVER before AS items
-  FROM (
-    SELECT entry, place, id, bytes FROM patchbay.parts
-    WHERE entry = ANY ($1::bigint[]) AND place BETWEEN $2 AND $3
-      AND (entry, place) >= ($4, $5) AND (entry, place) <= ($6, $7)
-    ORDER BY entry ${order}, place ${order} LIMIT $9
-  ) AS found WINDOW before AS (ORDER BY entry ${order}, place ${order})
-) AS near ORDER BY entry ${order}, place ${order}`;
-const jsonSql =
-  "(SELECT json FROM patchbay.parts AS one WHERE one.entry = near.entry AND one.place = near.place)";
-const slicesIn = {
-  asc: { texts: sliceSql("ASC", jsonSql), sizes: sliceSql("ASC", "''") },
-  desc: { texts: sliceSql("DESC", jsonSql), sizes: sliceSql("DESC", "''") },
-};
 const START: Edge = [0, 0];
 const END: Edge = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
-/** The next parts of entries: those that fit in the slice with their texts, then others without. */
-export async function slice(sql: Sql, query: SliceQuery): Promise<readonly FoundPart[]> {
-  const { entries, places, from = START, to = END, order } = query;
-  const limit = Math.min(query.limit, Number.MAX_SAFE_INTEGER);
-  const edges = [...places, ...from, ...to];
-  const text = slicesIn[order][query.texts ? "texts" : "sizes"];
-  return sql.all<FoundPart>(text, entries, ...edges, limit, Math.min(limit + 1, SLICE_PARTS));
+/** The next parts of entries that fit in a slice: first their sizes are read, then their texts. */
+export async function slice(sql: Sql, query: SliceQuery): Promise<Slice> {
+  const { entries, places, from = START, to = END, order, limit, texts } = query;
+  const read = async (json: string, edges: readonly [Edge, Edge], most: number) => {
+    const text = `
+SELECT entry, place, coalesce(id, '') AS id, bytes, ${json} AS json FROM patchbay.parts
+WHERE entry = ANY ($1::bigint[]) AND place BETWEEN $2 AND $3
+  AND (entry, place) >= ($4, $5) AND (entry, place) <= ($6, $7)
+ORDER BY entry ${order}, place ${order} LIMIT $8`;
+    return sql.all<FoundPart>(text, entries, ...places, ...edges.flat(), most);
+  };
+  const most = Math.min(limit + 1, SLICE_PARTS);
+  const found = await read("''", [from, to], most);
+  const parts = found.slice(0, fitting(found, limit));
+  const isMore = found.length > parts.length || found.length === most;
+  const last = parts.at(-1);
+  if (!texts || last === undefined) return { parts, isMore };
+  const end: Edge = [last.entry, last.place];
+  const edges = order === "asc" ? ([from, end] as const) : ([end, to] as const);
+  return { parts: await read("json", edges, parts.length), isMore };
+}
+
+/** The number of parts that fit in a slice with a number of items: at least one, unless no item is wanted. */
+function fitting(parts: readonly FoundPart[], limit: number): number {
+  let [bytes, items] = [0, 0];
+  const over = parts.findIndex(({ id, bytes: own }, at) => {
+    bytes += own;
+    items += isGroup(id) ? MOST_ITEMS : 1;
+    return limit === 0 || (at > 0 && (bytes > SLICE_BYTES || items > limit));
+  });
+  return over === -1 ? parts.length : over;
 }
 
 export type FindQuery = {
@@ -170,7 +177,7 @@ export async function findParts(
 ): Promise<readonly FoundPart[]> {
   const isOf = `place ${of === "items" ? "<" : ">="} ${FIRST_NOTE}`;
   const text = `
-SELECT entry, place, id, bytes, ${texts ? "json" : "NULL AS json"} FROM patchbay.parts AS one
+SELECT entry, place, id, bytes, ${texts ? "json" : "'' AS json"} FROM patchbay.parts AS one
 WHERE tenant = $1 AND id = ANY ($2::text[]) AND ${isOf} AND NOT EXISTS (
   SELECT 1 FROM patchbay.parts AS newer WHERE newer.tenant = $1 AND newer.id = one.id AND newer.${isOf}
     AND (newer.entry, newer.place) > (one.entry, one.place)
@@ -188,7 +195,7 @@ export async function findWithin(
   sql: Sql,
   { entries, ids }: WithinQuery,
 ): Promise<readonly FoundPart[]> {
-  const text = `SELECT entry, place, id, bytes, NULL AS json FROM patchbay.parts
+  const text = `SELECT entry, place, id, bytes, '' AS json FROM patchbay.parts
     WHERE entry = ANY ($1::bigint[]) AND id = ANY ($2::text[]) AND place <= ${LAST_ITEM}
     ORDER BY entry, place`;
   return sql.all<FoundPart>(text, entries, ids);
@@ -205,7 +212,7 @@ export async function readShared(
 }
 
 const listsSql = (bound: string, order: string): string => `
-SELECT seq AS entry, ${HEAD} AS place, entries.id, parts.bytes, NULL AS json
+SELECT seq AS entry, ${HEAD} AS place, entries.id, parts.bytes, '' AS json
 FROM patchbay.entries AS entries JOIN patchbay.parts AS parts ON parts.entry = seq AND parts.place = ${HEAD}
 WHERE entries.tenant = $1 AND kind = ${kindNumbers.list}
   AND substr(entries.id, 1, ${KIND_LENGTH}) = substr($2, 1, ${KIND_LENGTH})
