@@ -3,13 +3,15 @@ import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.
 import { fakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 import { claude, claudeFolder, missing, type ClaudeRun } from "./claude.ts";
-import { isLoadedTool, models, prompt, toolNamesIn } from "./model.ts";
+import { signingGemini } from "../support/signing-gemini.ts";
+import { isLoadedTool, models, prompt, sayParts, toolNamesIn } from "./model.ts";
 
-type Backend = keyof typeof models | "codex";
+type Backend = keyof typeof models | "gemini" | "codex";
 const backends: readonly Backend[] = [
   "chat",
   "responses",
   "messages",
+  "gemini",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
 
@@ -24,7 +26,9 @@ async function open(back: Backend): Promise<Opened> {
     const { served, model, ...codex } = await openCodex(models.responses);
     return { url: served.url, requests: model.requests, ...codex };
   }
-  const upstream = await fakeUpstream(models[back]);
+  // Gemini's refuses what its API refuses.
+  const upstream =
+    back === "gemini" ? (await signingGemini(sayParts)).upstream : await fakeUpstream(models[back]);
   const served = await serve(onto(back, upstream.url));
   return {
     url: served.url,

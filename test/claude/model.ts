@@ -1,3 +1,4 @@
+import { geminiResults, partsOf } from "../support/fake-gemini.ts";
 import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
 import {
   answerInChat,
@@ -8,6 +9,7 @@ import {
   type FakeCall,
 } from "../support/fake-model.ts";
 import type { Body, Model, ReceivedRequest } from "../support/fake-upstream.ts";
+import type { SayParts } from "../support/signing-gemini.ts";
 
 /** What the user asks for: one answer after the other makes the calls of a step. */
 export const prompt = "Go through the steps.";
@@ -60,9 +62,9 @@ const namedAs =
     isLoadedTool(one.name) ? { ...one, name: offered.find(isLoadedTool) ?? one.name } : one;
 
 export const toolNamesIn = (body: Body): string[] =>
-  ((body["tools"] ?? []) as Body[]).map(
-    (tool) => (tool["name"] ?? tool["function"]?.name ?? "") as string,
-  );
+  ((body["tools"] ?? []) as Body[])
+    .flatMap((tool) => (tool["functionDeclarations"] ?? [tool]) as Body[])
+    .map((tool) => (tool["name"] ?? tool["function"]?.name ?? "") as string);
 
 /** The same model in every dialect. */
 export const models = {
@@ -70,3 +72,7 @@ export const models = {
   chat: (asked) => answerInChat(asked.body, play(asked, chatResults(asked.body))),
   responses: (asked) => answerInResponses(asked.body, play(asked, responsesResults(asked.body))),
 } as const satisfies Record<string, Model>;
+
+/** The same as parts of Gemini, for an upstream that signs them. */
+export const sayParts: SayParts = (contents, _, asked) =>
+  partsOf({ reasoning: "Hm.", ...play(asked, geminiResults({ contents })) });

@@ -7,8 +7,10 @@ import {
   shellTool,
   tool,
 } from "@openai/agents";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import { answerWithParts } from "../support/fake-gemini.ts";
 import { fakeUpstream, type Body, type FakeUpstream } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 import {
@@ -133,4 +135,24 @@ describe("what Claude thought over four turns", () => {
     expect(strict.refusals).toEqual([]);
     expect(thoughtsIn(upstream.requests[3]?.body)).toEqual(all);
   });
+});
+
+// Gemini signs its last text. Claude Code shows nothing of an answer that ends with reasoning.
+it.each([true, false])("a signature is not the end of an answer, streamed: %s", async (stream) => {
+  const parts = [
+    { text: "Hm.", thought: true },
+    { text: "Done.", thoughtSignature: "c2lnbmVk" },
+  ];
+  await using upstream = await fakeUpstream(({ path }) => answerWithParts(path, { parts }));
+  await using served = await serve(onto("gemini", upstream.url));
+  const { messages } = new Anthropic({ baseURL: served.url, apiKey: "k", maxRetries: 0 });
+  const request = {
+    model: "gemini-3.5-flash",
+    max_tokens: 9000,
+    messages: [{ role: "user" as const, content: "Hi" }],
+  };
+  const { content } = stream
+    ? await messages.stream(request).finalMessage()
+    : await messages.create(request);
+  expect(content.map(({ type }) => type)).toEqual(["thinking", "text"]);
 });

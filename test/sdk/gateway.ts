@@ -1,16 +1,19 @@
 import OpenAI from "openai";
 import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.ts";
-import { chatToolLoop, responsesToolLoop, wantedCalls } from "../support/fake-model.ts";
+import { geminiResults, partsOf } from "../support/fake-gemini.ts";
+import { chatToolLoop, responsesToolLoop, toolLoop, wantedCalls } from "../support/fake-model.ts";
 import { messagesToolLoop } from "../support/fake-messages.ts";
-import { fakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
+import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
+import { signingGemini } from "../support/signing-gemini.ts";
 
 /** What the gateway stands in front of. */
-export type Backend = "chat" | "responses" | "messages" | "demo" | "codex";
+export type Backend = "chat" | "responses" | "messages" | "gemini" | "demo" | "codex";
 export const backends: readonly Backend[] = [
   "chat",
   "responses",
   "messages",
+  "gemini",
   "demo",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
@@ -35,7 +38,7 @@ export async function openGatewayOn(back: Backend): Promise<SdkGateway> {
     const codex = await openCodex(responsesToolLoop);
     return { ...codex, back, requests: codex.model.requests };
   }
-  const upstream = back === "demo" ? undefined : await fakeUpstream(loops[back]);
+  const upstream = await openUpstream(back);
   const config = upstream === undefined || back === "demo" ? {} : onto(back, upstream.url);
   const served = await serve(config);
   return {
@@ -48,6 +51,16 @@ export async function openGatewayOn(back: Backend): Promise<SdkGateway> {
       await upstream?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The fake model of a dialect. Gemini's refuses what its API refuses. */
+async function openUpstream(back: Exclude<Backend, "codex">): Promise<FakeUpstream | undefined> {
+  if (back === "demo") return undefined;
+  if (back !== "gemini") return fakeUpstream(loops[back]);
+  const { upstream } = await signingGemini((contents) =>
+    partsOf({ reasoning: "Hm.", ...toolLoop(geminiResults({ contents })) }),
+  );
+  return upstream;
 }
 
 export const clientOf = (served: Pick<Served, "url">): OpenAI =>

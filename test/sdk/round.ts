@@ -2,7 +2,11 @@ import { expect } from "vitest";
 import { finalText, results, toolNames, wantedInputs } from "./gateway.ts";
 import type { Backend, SdkGateway, Toolbox } from "./gateway.ts";
 
-type Declared = { readonly name?: string; readonly function?: { readonly name: string } };
+type Declared = {
+  readonly name?: string;
+  readonly function?: { readonly name: string };
+  readonly functionDeclarations?: readonly Declared[];
+};
 
 /** Codex names its thread in every request to its model. */
 export const threadsOf = (heard: SdkGateway["requests"]): number =>
@@ -17,7 +21,9 @@ export const roundOf = (
   ...(back === "codex" && { threads: threadsOf(requests) }),
   called: box.called,
   requests: requests.map(({ body, text: sent }) => ({
-    tools: ((body["tools"] ?? []) as Declared[]).map((tool) => tool.function?.name ?? tool.name),
+    tools: ((body["tools"] ?? []) as Declared[])
+      .flatMap((tool) => tool.functionDeclarations ?? [tool])
+      .map((tool) => tool.function?.name ?? tool.name),
     results: Object.values(results).filter((result) => sent.includes(result)),
   })),
   text,

@@ -73,7 +73,7 @@ const finishOf = ({ stop, refusal }: FakeAnswer): string =>
   stop === "length" ? "MAX_TOKENS" : refusal === undefined ? "STOP" : "SAFETY";
 
 /** The first call of an answer is signed; without calls, the text after a thought is. */
-function partsOf({ text, refusal, reasoning, calls = [] }: FakeAnswer): Body[] {
+export function partsOf({ text, refusal, reasoning, calls = [] }: FakeAnswer): Body[] {
   const said = text ?? refusal;
   const signsText = reasoning !== undefined && calls.length === 0;
   const all = [

@@ -2,7 +2,13 @@
 
 import { createHash } from "node:crypto";
 import { answerWithParts } from "./fake-gemini.ts";
-import { fakeUpstream, json, type Body, type FakeUpstream } from "./fake-upstream.ts";
+import {
+  fakeUpstream,
+  json,
+  type Body,
+  type FakeUpstream,
+  type ReceivedRequest,
+} from "./fake-upstream.ts";
 import { geminiRefusal } from "./strict-gemini.ts";
 
 export type SigningGemini = AsyncDisposable & {
@@ -16,7 +22,11 @@ export type SigningGemini = AsyncDisposable & {
 };
 
 /** The parts of the answer to a conversation; signatures are added. */
-export type SayParts = (contents: readonly Body[], request: number) => readonly Body[];
+export type SayParts = (
+  contents: readonly Body[],
+  index: number,
+  request: ReceivedRequest,
+) => readonly Body[];
 
 const DUMMY = "skip_thought_signature_validator";
 
@@ -39,7 +49,8 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
     makers.set(signature, model);
     return signature;
   };
-  const upstream = await fakeUpstream(({ path, body }, index) => {
+  const upstream = await fakeUpstream((request, index) => {
+    const { path, body } = request;
     const [, model = ""] = /\/models\/([^:]+):/.exec(path) ?? [];
     const contents = (body["contents"] ?? []) as Body[];
     last = contents;
@@ -51,7 +62,7 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
       return json({ error: { code: 400, message: refusal, status: "INVALID_ARGUMENT" } }, 400);
     }
     if (path.includes(":countTokens")) return json({ totalTokens: 1 });
-    const parts: Body[] = structuredClone([...say(contents, index)]);
+    const parts: Body[] = structuredClone([...say(contents, index, request)]);
     const call = parts.find((part) => part["functionCall"] !== undefined);
     const text = parts.findLast((part) => part["text"] !== undefined && part["thought"] !== true);
     const owner = call ?? text;

@@ -57,6 +57,8 @@ class MessagesWriter implements EventWriter<ClientName> {
   #start: TurnStart | undefined;
   #text: Block | undefined;
   #thought: Block | undefined;
+  /** Reasoning without text, to be written before the next block: an answer may not end with it. */
+  readonly #redacted: string[] = [];
   /** The paragraph of reasoning that was written last. */
   #paragraph: string | undefined;
   #usage: Usage | undefined;
@@ -120,6 +122,7 @@ class MessagesWriter implements EventWriter<ClientName> {
       }
       case "turn-end": {
         this.#closeText();
+        if (this.#redacted.length > 0) this.#lose(LAST_REASONING, 0);
         if (this.#blocks.length > 1 && this.#blocks[0]?.state === "cut")
           this.#lose("text and calls after a truncated call", 0);
         const delta = writeStop(this.#stopOf(event.stop), event.extra);
@@ -171,6 +174,11 @@ class MessagesWriter implements EventWriter<ClientName> {
   }
 
   #open(start: Fields, extent?: JsonScanner): Block {
+    for (const data of this.#redacted.splice(0)) this.#close(this.#add(redactedBlock(data)));
+    return this.#add(start, extent);
+  }
+
+  #add(start: Fields, extent?: JsonScanner): Block {
     const block: Block = {
       start,
       index: undefined,
@@ -256,8 +264,8 @@ class MessagesWriter implements EventWriter<ClientName> {
     this.#paragraph = undefined;
     if (details !== undefined) this.#lose("details of reasoning", 0);
     if (this.#thought === undefined && encrypted === undefined) return;
-    if (this.#thought === undefined && isRedacted(extra) !== false)
-      return this.#close(this.#open({ type: "redacted_thinking", data: encrypted }));
+    if (this.#thought === undefined && encrypted !== undefined && isRedacted(extra) !== false)
+      return void this.#redacted.push(encrypted);
     const thought = this.#openThought();
     this.#thought = undefined;
     this.#writeDelta(thought, { type: "signature_delta", signature: encrypted ?? UNSIGNED });
@@ -310,9 +318,12 @@ export function writeAnswer(answer: Answer<ClientName>, turn: Turn, context: Wri
   const lose = lossReporter("messages", context.report);
   const [choice = none] = answer.choices;
   const isRefused = choice.stop === "end" && choice.items.some(hasRefusal);
+  const blocks = choice.items.flatMap((item) => writeItem(item, lose));
+  const content = blocks.slice(0, blocks.findLastIndex(({ type }) => type !== REDACTED) + 1);
+  if (content.length < blocks.length) lose(LAST_REASONING, 0);
   return JSON.stringify({
     ...answerHead(answer, turn, context),
-    content: choice.items.flatMap((item) => writeItem(item, lose)),
+    content,
     ...writeStop(isRefused ? "filter" : choice.stop, choice.ending),
     usage: writeUsage(answer.usage),
   });
@@ -382,10 +393,14 @@ function writeMessage({ parts }: Message, lose: OnLoss): readonly Fields[] {
 function writeThought({ content, summary, encrypted, extra }: Reasoning): readonly Fields[] {
   const thinking = [...content, ...summary].filter((one) => one !== "").join("\n\n");
   if (thinking === "" && encrypted === undefined) return [];
-  if (thinking === "" && isRedacted(extra) !== false)
-    return [{ type: "redacted_thinking", data: encrypted }];
+  if (thinking === "" && isRedacted(extra) !== false) return [redactedBlock(encrypted)];
   return [{ type: "thinking", thinking, signature: encrypted ?? UNSIGNED }];
 }
+
+const REDACTED = "redacted_thinking";
+const redactedBlock = (data: string | undefined): Fields => ({ type: REDACTED, data });
+/** The API refuses answers that end so, and some clients show nothing of them. */
+const LAST_REASONING = "reasoning without text at the end";
 
 const callBlock = <Name extends AnyName>(
   call: Pick<Call<Name>, "id" | "name" | "extra">,
