@@ -196,9 +196,9 @@ const requests: Readonly<Record<string, (seals: readonly string[]) => Body>> = {
   }),
 };
 
-const answers = new Map(
+const answers = new Map<string, Uint8Array>(
   builtinDialects.upstreams.map(({ name }) => [
-    name as string,
+    name,
     new TextEncoder().encode(answerIn(name, { text: "Hello." }).join("")),
   ]),
 );

@@ -1,3 +1,4 @@
+import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { cut, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 
@@ -22,14 +23,18 @@ export type Say = {
 export type Back = {
   readonly name: string;
   readonly strategy: "wrap" | "append" | "native";
-  readonly dialect: "chat" | "responses";
+  readonly dialect: "chat" | "responses" | "gemini";
   readonly more: Body;
-  answer(asked: Body, say: Say, round: number): Answer;
+  answer(asked: Body, say: Say, round: number, path?: string): Answer;
   /** The names of the functions in a request, those of a search among them. */
   tools(asked: Body): readonly string[];
   /** The conversation of a request. */
   items(asked: Body): readonly Body[];
+  /** True if a request asks for any call. */
+  requires(asked: Body): boolean;
 };
+
+const isRequired = (asked: Body): boolean => asked["tool_choice"] === "required";
 
 const MAX = 40;
 
@@ -80,6 +85,7 @@ const chatBack = (strategy: Back["strategy"]): Back => ({
   tools: (asked) =>
     ((asked["tools"] ?? []) as Body[]).map((tool) => tool["function"].name as string),
   items: (asked) => asked["messages"] as Body[],
+  requires: isRequired,
 });
 
 const responsesBack = (strategy: Back["strategy"]): Back => ({
@@ -98,6 +104,31 @@ const responsesBack = (strategy: Back["strategy"]): Back => ({
   tools: (asked) =>
     ((asked["tools"] ?? []) as Body[]).map((tool) => (tool["name"] ?? tool["type"]) as string),
   items: (asked) => asked["input"] as Body[],
+  requires: isRequired,
+});
+
+const geminiBack = (strategy: Back["strategy"]): Back => ({
+  name: `gemini, ${strategy}`,
+  strategy,
+  dialect: "gemini",
+  more: { capabilities: { tools: { max: MAX, cached: false } } },
+  answer(asked, say, round, path = "") {
+    if (say.error !== undefined) return refused(say.error);
+    if (say.cut) return broken();
+    const calls = functionsOf(say, strategy, loadersIn(this.tools(asked))).map((one, at) =>
+      Object.assign({ id: `call_${round}_${at}` }, one),
+    );
+    return answerInGemini(path, {
+      ...(say.text !== undefined && { text: say.text }),
+      ...(calls.length > 0 && { calls }),
+    });
+  },
+  tools: (asked) =>
+    ((asked["tools"] ?? []) as Body[]).flatMap(({ functionDeclarations = [] }) =>
+      (functionDeclarations as Body[]).map(({ name }) => name as string),
+    ),
+  items: (asked) => asked["contents"] as Body[],
+  requires: (asked) => asked["toolConfig"]?.functionCallingConfig?.mode === "ANY",
 });
 
 function outputOf(say: Say, strategy: Back["strategy"], round: number, names: Loaders): Body[] {
@@ -176,4 +207,6 @@ export const backs: readonly Back[] = [
   responsesBack("wrap"),
   responsesBack("append"),
   responsesBack("native"),
+  geminiBack("wrap"),
+  geminiBack("append"),
 ];

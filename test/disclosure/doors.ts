@@ -33,12 +33,91 @@ const keyless = { apiKey: "unused", maxRetries: 0 };
 type Door = (served: Pick<Served, "url" | "fetch">) => Talk;
 
 /** Clients of each door, which ask a gateway without a connection. */
-export const doors: Readonly<Record<"chat" | "responses" | "messages", Door>> = {
+export const doors: Readonly<Record<"chat" | "responses" | "messages" | "gemini", Door>> = {
   chat: ({ url, fetch }) => chatTalk(new OpenAI({ baseURL: `${url}/v1`, fetch, ...keyless })),
   responses: ({ url, fetch }) =>
     responsesTalk(new OpenAI({ baseURL: `${url}/v1`, fetch, ...keyless })),
   messages: ({ url, fetch }) => messagesTalk(new Anthropic({ baseURL: url, fetch, ...keyless })),
+  gemini: geminiTalk,
 };
+
+/** Its own client of Gemini's API: the official one takes no `fetch`. */
+function geminiTalk({ url, fetch }: Pick<Served, "url" | "fetch">): Talk {
+  const contents: Body[] = [];
+  let pending: Given["calls"] = [];
+  return {
+    async ask(said, { tools, stream, choice, more, mode }) {
+      const parts =
+        typeof said === "string"
+          ? [{ text: said }]
+          : said.map((output, at) => {
+              const { id, name } = pending[at] ?? { id: "", name: "" };
+              return { functionResponse: { id, name, response: { output } } };
+            });
+      contents.push({ role: "user", parts });
+      const declarations = tools.map(({ name, description, parameters }) => ({
+        name,
+        description,
+        parametersJsonSchema: parameters,
+      }));
+      const body = {
+        contents,
+        tools: [{ functionDeclarations: declarations }],
+        ...(choice !== undefined && {
+          toolConfig: { functionCallingConfig: geminiChoice(choice) },
+        }),
+        ...more,
+      };
+      const action = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      const response = await fetch(`${url}/v1beta/models/m:${action}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-patchbay-disclosure": mode },
+        body: JSON.stringify(body),
+      });
+      const text = await receivedText(response);
+      const frames = stream && response.ok ? text.split(/\r?\n\r?\n/).filter(Boolean) : [text];
+      const chunks = frames.map((frame) => JSON.parse(frame.replace(/^data: /, "")) as Body);
+      for (const chunk of chunks)
+        if (chunk["error"] !== undefined) throw new Error(chunk["error"].message as string);
+      const answered = chunks.flatMap(
+        (chunk) => (chunk["candidates"]?.[0]?.content?.parts ?? []) as Body[],
+      );
+      contents.push({ role: "model", parts: answered });
+      pending = answered.flatMap(({ functionCall: call }) =>
+        call === undefined
+          ? []
+          : [{ id: call.id, name: call.name, arguments: JSON.stringify(call.args) }],
+      );
+      return {
+        text: answered.map((part) => (part["text"] ?? "") as string).join(""),
+        calls: pending,
+        usage: chunks.at(-1)?.["usageMetadata"]?.totalTokenCount as number | undefined,
+        shown: JSON.stringify(chunks, (key, value: unknown) =>
+          key === "thoughtSignature" ? undefined : value,
+        ),
+      };
+    },
+  };
+}
+
+/** The text that arrived before the connection was broken off, as after a failure. */
+async function receivedText({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const piece of body ?? []) text += decoder.decode(piece, { stream: true });
+  } catch {
+    return text;
+  }
+  return text;
+}
+
+function geminiChoice(choice: NonNullable<Asking["choice"]>): Body {
+  if (typeof choice === "string") return { mode: choice === "required" ? "ANY" : "NONE" };
+  return "force" in choice
+    ? { mode: "ANY", allowedFunctionNames: [choice.force] }
+    : { mode: "VALIDATED", allowedFunctionNames: choice.allow };
+}
 
 function messagesTalk(client: Anthropic): Talk {
   const messages: Anthropic.MessageParam[] = [];

@@ -25,8 +25,8 @@ async function play(
   }) => Promise<void>,
   config: Body = {},
 ): Promise<void> {
-  await using upstream = await fakeUpstream(({ body }, at) =>
-    back.answer(body, says[at] ?? { text: "There is no more to say." }, at),
+  await using upstream = await fakeUpstream(({ body, path }, at) =>
+    back.answer(body, says[at] ?? { text: "There is no more to say." }, at, path),
   );
   await using served = await serve({ ...onto(back.dialect, upstream.url, back.more), ...config });
   const talk = doors[door](served);
@@ -46,15 +46,19 @@ async function play(
   }
 }
 
+const partsOf = (item: Body): readonly Body[] => (item["parts"] ?? []) as Body[];
+
 /** Every call is answered, and every answer has its call. */
 function expectPairs(items: readonly Body[]): void {
   const calls = items.flatMap((item) => [
     ...((item["tool_calls"] ?? []) as Body[]).map((call) => call["id"] as string),
     ...(String(item["type"]).endsWith("_call") ? [item["call_id"] as string] : []),
+    ...partsOf(item).flatMap(({ functionCall: call }) => (call?.id ?? []) as string),
   ]);
   const answers = items.flatMap((item) => [
     ...(item["role"] === "tool" ? [item["tool_call_id"] as string] : []),
     ...(String(item["type"]).endsWith("_output") ? [item["call_id"] as string] : []),
+    ...partsOf(item).flatMap(({ functionResponse: result }) => (result?.id ?? []) as string),
   ]);
   expect(answers.toSorted()).toEqual(calls.toSorted());
 }
@@ -69,7 +73,7 @@ const expectCalls = ({ calls, shown }: Given, ...wanted: readonly (typeof create
 };
 
 const settings = backs.flatMap((back) =>
-  (["chat", "responses", "messages"] as const).flatMap((door) =>
+  (["chat", "responses", "messages", "gemini"] as const).flatMap((door) =>
     [true, false].map((stream) => ({
       name: `${back.name}, ${door} door, ${stream ? "streamed" : "whole"}`,
       setting: { back, door, stream },
@@ -80,6 +84,13 @@ const settings = backs.flatMap((back) =>
 describe.each(settings)("folded tools: $name", ({ setting }) => {
   const { back } = setting;
   const text = (value: unknown): string => JSON.stringify(value);
+  // A chat client has no place for the signature of a hidden call; the API takes the dummy there.
+  const told = (items: readonly Body[]): readonly Body[] =>
+    setting.door !== "chat"
+      ? items
+      : (JSON.parse(
+          text(items).replaceAll(/(?<="thoughtSignature":")[^"]*/g, ""),
+        ) as readonly Body[]);
 
   it("are opened, called by their own names, and found again in the next request", () =>
     play(setting, [{ reads: ["ticket_1"] }, { calls: [create] }, { text: "Done." }], async (on) => {
@@ -102,7 +113,7 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
       expect((await on.ask(["Created."])).text).toBe("Done.");
       // What the model was told in the hidden round stands where it stood.
       const [, opened, resumed] = on.asked;
-      expect(on.items(2).slice(0, on.items(1).length)).toEqual(on.items(1));
+      expect(told(on.items(2)).slice(0, on.items(1).length)).toEqual(told(on.items(1)));
       expect(resumed?.["tools"]).toEqual(opened?.["tools"]);
     }));
 
@@ -132,7 +143,7 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
       async (on) => {
         expectCalls(await on.ask("Go."), create, invoice);
         expect((await on.ask(["Created.", "None."])).text).toBe("Done.");
-        expect(on.items(2).slice(0, on.items(1).length)).toEqual(on.items(1));
+        expect(told(on.items(2)).slice(0, on.items(1).length)).toEqual(told(on.items(1)));
       },
     ));
 
@@ -148,7 +159,9 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
     play(setting, [{ plain: [invoice] }], async (on) => {
       expectCalls(await on.ask("Go.", { choice: { force: "invoice_list" } }), invoice);
       expect(on.tools(0)).toContain("invoice_list");
-      expect(text(on.asked[0]?.["tool_choice"])).toContain("invoice_list");
+      expect(text(on.asked[0]?.["tool_choice"] ?? on.asked[0]?.["toolConfig"])).toContain(
+        "invoice_list",
+      );
       expect(on.asked).toHaveLength(1);
     }));
 
@@ -158,11 +171,7 @@ describe.each(settings)("folded tools: $name", ({ setting }) => {
       [{ reads: ["ticket_1"] }, { reads: ["invoice_1"] }, { calls: [create] }],
       async (on) => {
         expectCalls(await on.ask("Go.", { choice: "required" }), create);
-        expect(on.asked.map((body) => body["tool_choice"])).toEqual([
-          "required",
-          "required",
-          "required",
-        ]);
+        expect(on.asked.map((body) => back.requires(body))).toEqual([true, true, true]);
       },
     ));
 

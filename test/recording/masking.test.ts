@@ -22,7 +22,7 @@ const rows = [
   ...[responsesItems, responsesEndings, hostedItems].flatMap((list) =>
     list.map((quirk) => ({ ...quirk, dialect: "responses" })),
   ),
-  ...geminiQuirks.map((quirk) => ({ ...quirk, dialect: "gemini" })),
+  ...geminiQuirks.map((quirk) => Object.assign({ dialect: "gemini" }, quirk)),
 ];
 
 const bytesOf = ({ wire }: Quirk): Buffer => {
