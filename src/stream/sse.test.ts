@@ -54,6 +54,30 @@ describe("SseReader", () => {
     },
   );
 
+  it.each(["\n", "\r\n", "\r"])(
+    "reads bare JSON behind the frames in whatever pieces it comes (line end %j)",
+    (end) => {
+      const error = { error: { code: 503, message: "Overloaded.", at: [1, null, "}"] } };
+      const frame = `data: {"a": 1}${end}${end}`;
+      for (const json of [JSON.stringify(error), JSON.stringify([error], undefined, 2)])
+        for (const last of ["", end])
+          for (let cut = 0; cut < frame.length + json.length; cut++) {
+            const text = frame + json.replaceAll("\n", end) + last;
+            const all = [
+              read([text]),
+              read([text.slice(0, cut), text.slice(cut)]),
+              read(Array.from(text)),
+            ];
+            for (const [first, second, ...more] of all) {
+              expect(first).toEqual(whole('{"a": 1}'));
+              expect(second?.[1]).toBe("error");
+              expect(JSON.parse(second?.[0] ?? "")).toEqual(JSON.parse(json));
+              expect(more).toEqual([]);
+            }
+          }
+    },
+  );
+
   it("refuses a frame beyond all measure, however it is sliced", () => {
     const long = "x".repeat(64);
     expect(() => read([`data: ${long}`], 50)).toThrow(Fault);

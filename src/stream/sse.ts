@@ -40,6 +40,8 @@ export class SseReader {
   #hasCut = false;
   /** Lines of JSON between the frames, until they are whole. */
   #stray: { text: string; readonly scanner: JsonScanner } | undefined;
+  /** The start of a line of JSON: the parser ignores such lines if they come in several pieces. */
+  #open = "";
 
   constructor(onFrame: OnFrame, options: SseOptions = {}) {
     this.#onFrame = onFrame;
@@ -47,7 +49,10 @@ export class SseReader {
   }
 
   feed(piece: string): void {
-    const text = this.#hasReturns ? piece : this.#withLineFeeds(piece);
+    if (this.#open !== "" && this.#goesOn(piece)) return void (this.#open += piece);
+    const lines = this.#hasReturns ? piece : this.#withLineFeeds(piece);
+    const text = this.#open + lines;
+    this.#open = "";
     for (let at = 0; at < text.length;) {
       const next = this.#isBetweenFrames && !this.#hasReturns ? this.#cut(text, at) : at;
       at = next > at ? next : this.#parse(text, at);
@@ -56,9 +61,15 @@ export class SseReader {
 
   /** The connection closed: emits the open frame as a partial one. */
   end(): void {
-    if (!this.#isBroken) this.#parser?.feed(this.#held);
+    const isOpen = this.#open !== "";
+    if (!this.#isBroken && !isOpen) this.#parser?.feed(this.#held);
     this.#isPartial = true;
-    if (!this.#isBroken) this.#parser?.feed("\n\n");
+    if (!this.#isBroken) this.#parser?.feed(isOpen ? `${this.#open}\n\n` : "\n\n");
+  }
+
+  /** True if a piece only continues the open line of JSON. */
+  #goesOn(piece: string): boolean {
+    return this.#held === "" && this.#open.length < LONGEST_STRAY && !/[\r\n]/.test(piece);
   }
 
   /** Replaces each CRLF by the line feed that means the same: frames and runs are found by line feeds. */
@@ -93,13 +104,15 @@ export class SseReader {
   /** Feeds the parser up to the next blank line; returns where the text after it begins. */
   #parse(text: string, at: number): number {
     const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
-    const blank = isBlank ? at - 1 : text.indexOf("\n\n", at);
-    const end = blank === -1 || this.#hasReturns ? text.length : blank + 2;
-    this.#isBetweenFrames = false;
-    this.#parser ??= this.#makeParser();
-    this.#parser.feed(text.slice(at, end));
+    const blank = this.#hasReturns ? -1 : isBlank ? at - 1 : text.indexOf("\n\n", at);
+    const end = blank === -1 ? text.length : blank + 2;
+    const startsLine = this.#isBetweenFrames || this.#endsLine;
+    const open = blank === -1 ? openJson(text, at, startsLine) : end;
+    this.#open = text.slice(open, end);
     this.#isBetweenFrames = blank !== -1;
-    this.#endsLine = text.charCodeAt(end - 1) === LINE_FEED;
+    this.#parser ??= this.#makeParser();
+    this.#parser.feed(text.slice(at, open));
+    this.#endsLine = "\r\n".includes(text.charAt(open - 1));
     return end;
   }
 
@@ -140,6 +153,16 @@ export class SseReader {
     if (this.#hasCut) parser.feed("\n");
     return parser;
   }
+}
+
+/**
+ * Where the last line of `text` begins, if it is open and may be JSON between the frames; else the
+ * end. `startsLine`: a line begins `at`.
+ */
+function openJson(text: string, at: number, startsLine: boolean): number {
+  const line = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"), at - 1) + 1;
+  const isStart = line > at || startsLine;
+  return isStart && ' \t{}[]"'.includes(text.charAt(line)) ? line : text.length;
 }
 
 /** The JSON of this gateway has no line breaks; the JSON of an upstream may have. */

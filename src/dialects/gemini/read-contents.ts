@@ -5,7 +5,14 @@ import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Result } from "../../turn/turn.ts";
 import type { Writable } from "../../turn/writable.ts";
 import { filledText, given, inputText } from "../shared/loose.ts";
-import { fieldsAt, filledTextAt, invalid, optionalTextAt, textAt } from "../shared/shape.ts";
+import {
+  fieldsAt,
+  filledTextAt,
+  invalid,
+  optionalTextAt,
+  textAt,
+  type Repair,
+} from "../shared/shape.ts";
 import { camelFields, optionalListOf, type Reports } from "./read-fields.ts";
 import { readMedia, readResponse } from "./read-parts.ts";
 import { isDummy, sealsIn, type SealLine } from "./signature.ts";
@@ -73,7 +80,7 @@ class ContentsReader implements Conversation {
     const { role, parts, ...rest } = camelFields(
       fieldsAt(raw, path, 'a content such as {"role":"user","parts":[{"text":"Hi"}]}'),
     );
-    const isModel = isModelRole(role, `${path}.role`);
+    const isModel = isModelRole(role, `${path}.role`, this.#reports.repair);
     const list = optionalListOf(parts, `${path}.parts`);
     if (list.length === 0 && !isModel)
       throw invalid(`${path}.parts`, "must hold at least one part");
@@ -292,9 +299,11 @@ class ContentsReader implements Conversation {
 const emptyText: Part = { type: "text", text: "" };
 const NO_FIELD = "the API has no such field, and it is not known here";
 
-function isModelRole(role: unknown, path: string): boolean {
-  const word = role === undefined || role === null ? "user" : textAt(role, path).toLowerCase();
-  if (word !== "user" && word !== "model" && word !== "function" && word !== "")
+function isModelRole(role: unknown, path: string, repair: Repair): boolean {
+  const word = role === undefined || role === null ? "" : textAt(role, path).toLowerCase();
+  if (word === "")
+    repair(path, "Vertex AI requires a role, and a content without one is the user's");
+  else if (word !== "user" && word !== "model" && word !== "function")
     throw invalid(
       path,
       "must be `user` or `model`; instructions belong into `systemInstruction`, and results into a content of the user",

@@ -63,8 +63,9 @@ class GeminiReader implements EventReader {
       if (fault !== undefined) this.#fail(fault);
       return;
     }
-    if (name === "error" && fieldsOf(value)?.error === undefined)
-      return this.#fail(strayError(fieldsOf(value) ?? {}, true) ?? malformed(NO_ANSWER));
+    const error = name === "error" ? (fieldsOf(listed(value)[0]) ?? {}) : undefined;
+    if (error !== undefined && error.error === undefined)
+      return this.#fail(strayError(error, true) ?? malformed(NO_ANSWER));
     this.#readAll(value);
     this.#learn(data, name, value);
   }

@@ -1,0 +1,87 @@
+import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
+import { fakeUpstream, type Body, type Model } from "../support/fake-upstream.ts";
+import { foldGemini, readGeminiStream, type GeminiForm } from "../support/gemini-reader.ts";
+import { onto, serve } from "../support/serve.ts";
+
+export type Asking = {
+  readonly to?: BuiltinDialectName;
+  readonly says: Model;
+  /** The form of the stream; without one, the answer is whole. */
+  readonly stream?: GeminiForm;
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Fields of the upstream's configuration. */
+  readonly more?: Readonly<Record<string, unknown>>;
+};
+
+/** What became of a request at the Gemini door: the answer, and what was sent on. */
+export type Asked = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** False if the connection broke off. */
+  readonly isWhole: boolean;
+  readonly chunks: readonly Body[];
+  /** The first candidate of the answer; that of a stream is the sum of its chunks. */
+  readonly candidate: Body;
+  readonly answer: Body;
+  readonly error: Body | undefined;
+  /** What the upstream was asked. */
+  readonly sent: readonly Body[];
+  /** What was changed of the request and the answer; empty if there was no answer. */
+  readonly decisions: readonly string[];
+};
+
+export const look = {
+  name: "look",
+  parametersJsonSchema: { type: "object", properties: { at: { type: "string" } } },
+};
+export const hi = { contents: [{ role: "user", parts: [{ text: "Hi" }] }] };
+
+/** Asks the Gemini door for one answer, with one upstream behind it. */
+export async function askGemini(
+  body: Body,
+  { to = "chat", says, stream, path, query = "", headers = {}, more = {} }: Asking,
+): Promise<Asked> {
+  await using upstream = await fakeUpstream(says);
+  await using served = await serve(onto(to, upstream.url, more));
+  const action = stream === undefined ? "generateContent" : "streamGenerateContent";
+  const asked = path ?? `/v1beta/models/m:${action}${stream === "sse" ? "?alt=sse" : query}`;
+  const response = await fetch(served.url + asked, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({ ...hi, ...body }),
+  });
+  const { text, isWhole } = await textOf(response);
+  const isStream = stream !== undefined && response.ok;
+  const read = isStream ? readGeminiStream(text, stream) : undefined;
+  const answer = read === undefined ? (JSON.parse(text) as Body) : foldGemini(read.chunks);
+  const plan = await fetch(`${served.url}/v1/plans/${String(answer["responseId"])}`);
+  const { decisions = [] } = (await plan.json()) as { decisions?: readonly Body[] };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    isWhole,
+    chunks: read?.chunks ?? [answer],
+    candidate: (answer["candidates"] as Body[] | undefined)?.[0] ?? {},
+    answer,
+    error: read?.error ?? (answer["error"] as Body | undefined),
+    sent: upstream.requests.map((request) => request.body),
+    decisions: decisions.map((one) => `${one["action"]} ${one["path"]}: ${one["reason"]}`),
+  };
+}
+
+/** The text of an answer whose connection may break off. */
+async function textOf({ body }: Response): Promise<Pick<Asked, "text" | "isWhole">> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const piece of body ?? [])
+      text += decoder.decode(piece as Uint8Array, { stream: true });
+  } catch {
+    return { text, isWhole: false };
+  }
+  return { text, isWhole: true };
+}
