@@ -186,12 +186,12 @@ export async function openBundleFile(name: string, config?: string): Promise<Bun
   const foreign = isDefault ? foreignPlace(folder) : undefined;
   if (foreign !== undefined)
     throw refusal(
-      `There is no file ${name}, and the folder of recorded turns is not searched because ${foreign}; name the file.`,
+      `There is no file \`${name}\`, and the folder of recorded turns is not searched because ${foreign}; name the file.`,
     );
   const path = await findBundle(folder, name);
   if (path === undefined)
     throw refusal(
-      `There is no file ${name}, and no turn with this id in ${folder}; that folder lists the recorded turns.`,
+      `There is no file \`${name}\`, and no turn with this id in ${folder}; that folder lists the recorded turns.`,
     );
   return read(path, isDefault);
 }

@@ -159,7 +159,10 @@ function* probeLines({ probe, written }: Probed): Generator<string> {
   if (probe === undefined) return;
   yield "";
   if (Object.keys(probe.capabilities).length === 0) {
-    yield "The results agree with the profile.";
+    const isAnswered = probe.checks.some(({ outcome }) => outcome === "ok");
+    yield isAnswered
+      ? "The results agree with the profile."
+      : "Nothing was found out about the capabilities of the model.";
     return;
   }
   yield "These capabilities would correct the profile:";

@@ -113,7 +113,9 @@ function chosenModels(
   { model = modelFor(agent, models), small = model, context }: With<"context">,
 ) {
   if (model === undefined || small === undefined)
-    throw refusal(`${url} lists no model; name one with \`--model\`.`);
+    throw refusal(
+      `No upstream of ${url} lists a model; name one with \`--model\`, or find out why: patchbay doctor`,
+    );
   return { model, small, models, context };
 }
 

@@ -45,6 +45,7 @@ export async function plan(file: string, options: Options): Promise<void> {
   }
   const request = readRequest(file);
   const body = model === undefined ? request : { ...request, model };
+  if (body.model == null) throw refusal(`${file} names no model; name one with \`--model\`.`);
   const report = await planWith(loaded.config, body, options.strict ?? false);
   if (json) printJson(report, 2);
   else print([...lines(report, body.model)]);

@@ -198,9 +198,8 @@ const variables = (to: Lasting, type: string): Readonly<Record<string, string>> 
 };
 
 /** Sandboxes that are containers. `true` is one too, except on macOS, which has a sandbox of its own. */
-const containers = ["docker", "podman", "runsc", "lxc"].concat(
-  process.platform === "darwin" ? [] : ["true", "1"],
-);
+const containers = new Set(["docker", "podman", "runsc", "lxc"]);
+if (process.platform !== "darwin") containers.add("true").add("1");
 
 /** A warning if Gemini CLI will run in a container, which has a loopback of its own. */
 function containerNote({ url, env, directory, args }: AgentTarget): string | undefined {
@@ -212,7 +211,7 @@ function containerNote({ url, env, directory, args }: AgentTarget): string | und
   const isFlagged = args.some((arg) => arg === "-s" || arg === "--sandbox");
   const asked = env["GEMINI_SANDBOX"] || isFlagged || setting;
   const { enabled, command = true } = fieldsOf(asked) ?? { enabled: true, command: asked ?? false };
-  const isContainer = enabled === true && containers.includes(String(command));
+  const isContainer = enabled === true && containers.has(String(command));
   const isShared = /--net/.test(env["SANDBOX_FLAGS"] ?? "");
   return isContainer && isLoopback(hostname) && !isShared
     ? `Gemini CLI is set to run in a container, where ${hostname} is the container itself and not this gateway. Set SANDBOX_FLAGS=--network=host, or GEMINI_SANDBOX=false.`

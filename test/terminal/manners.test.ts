@@ -53,3 +53,22 @@ upstreams:
     for (const name of ["MINE", "HERS", "A_KEY"]) expect(errors).toContain(said(name));
   });
 });
+
+describe("a message about what is missing", { timeout: 60_000 }, () => {
+  it("names the remedy of its command, and claims nothing that was not found out", async () => {
+    await using terminal = openTerminal();
+    const gone = `upstreams: { a: { dialect: chat, base_url: "${GONE}/v1", retries: 0 } }\n`;
+    terminal.write("gone.yaml", `${gone}models: { "*": a/m }\n`);
+    terminal.write("request.json", `{"contents":[]}`);
+    const [plan, probe, bundle, launch] = await Promise.all([
+      terminal.patchbay("plan", "request.json"),
+      terminal.patchbay("doctor", "--config", "gone.yaml", "--probe"),
+      terminal.patchbay("explain", "nowhere"),
+      terminal.patchbay("launch", "codex", "--unknown"),
+    ]);
+    expect(plan.errors).toContain("request.json names no model; name one with `--model`.");
+    expect(probe.out).toContain("Nothing was found out about the capabilities of the model.");
+    expect(bundle.errors).toContain("There is no file `nowhere`, and no turn with this id in ");
+    expect(launch.errors).toContain("write the agent's own arguments after --");
+  });
+});

@@ -51,6 +51,12 @@ describe("a configuration file", () => {
     ]);
   });
 
+  it("tells the first errors of a text that is no YAML, without its text", () => {
+    const { findings } = read(`# A page\n\n${'**Bold** text: "a": `b` - [c](d)\n\n'.repeat(40)}`);
+    expect(findings.length).toBeLessThanOrEqual(3);
+    for (const { message } of findings) expect(message.length).toBeLessThan(300);
+  });
+
   it("follows anchors and merges, and stops where they never end", () => {
     const shared = read("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\nc: *a\n");
     expect(shared.value).toEqual({ a: { x: 1, y: 2 }, b: { x: 1, y: 3 }, c: { x: 1, y: 2 } });

@@ -82,7 +82,8 @@ export class ConfigFile {
     const { errors, contents } = this.#document;
     // After an overflow the parser repeats the error for everything that follows.
     const deep = errors.find(({ message }) => OVERFLOW.test(message));
-    for (const { code, message, pos } of deep === undefined ? errors : [deep])
+    const shown = deep === undefined ? errors.slice(0, MOST_ERRORS) : [deep];
+    for (const { code, message, pos } of shown)
       this.findings.push({
         file,
         ...this.#placeAt(pos[0]),
@@ -188,11 +189,17 @@ export class ConfigFile {
 
 type Pair = { readonly key: ParsedNode | null; readonly value: ParsedNode | null };
 
+/** Most errors after the first ones are their consequences: a text that is no YAML has hundreds. */
+const MOST_ERRORS = 3;
+/** The parser quotes a whole token. */
+const MOST_CHARS = 200;
+
 function syntaxMessage(code: string, message: string): string {
   if (OVERFLOW.test(message)) return "is nested too deeply from here on; nest less";
   if (code === "MULTIPLE_DOCS") return "a second document begins here; keep one in the file";
   const sentence = message.charAt(0).toLowerCase() + message.slice(1).replace(/\.$/, "");
-  return `${sentence}; check quotes, brackets and indentation around here`;
+  const short = sentence.length > MOST_CHARS ? `${sentence.slice(0, MOST_CHARS)}…` : sentence;
+  return `${short}; check quotes, brackets and indentation around here`;
 }
 
 /**
