@@ -19,7 +19,7 @@ export function pathText(path: Path, before = ""): string {
 }
 
 /** The path of an issue of zod. */
-export const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
+const pathOf = ({ path }: Pick<z.core.$ZodIssue, "path">): Path =>
   path.map((key) => (typeof key === "number" ? key : String(key)));
 
 /**

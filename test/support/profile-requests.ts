@@ -1,6 +1,6 @@
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { parseConfig } from "../../src/gateway/config.ts";
-import { prepareRound } from "../../src/gateway/run/round.ts";
+import { planRound } from "../../src/gateway/run/round.ts";
 import { callRules } from "../../src/gateway/run/rules.ts";
 import { linkOf } from "../../src/gateway/run/select.ts";
 import type { Decision } from "../../src/turn/decision.ts";
@@ -48,10 +48,7 @@ export function sending(
     },
     close: () => Promise.resolve(),
   };
-  const { decisions, straight } = prepareRound(turn, linkOf(upstream, model), {
-    strict: false,
-    rules,
-  });
+  const { decisions, straight } = planRound(turn, linkOf(upstream, model), { rules });
   return { body: JSON.parse(text) as Sent, decisions, straight };
 }
 

@@ -11,7 +11,7 @@ import { toolSizeOf, type ToolSize } from "../fold/tool-size.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import { planRecord, reportPlan, type PlanReport } from "../run/plan-record.ts";
 import { priceOf, type PriceOf, turnRow } from "../run/prices.ts";
-import { prepareRound, type Asking } from "../run/round.ts";
+import { planRound, requireWhole, type Asking } from "../run/round.ts";
 import { routeFor, selectChain } from "../run/select.ts";
 import type { GatewayState, RequestContext } from "../state.ts";
 import { withBody } from "./read-body.ts";
@@ -54,7 +54,9 @@ export function planTurn(
   const stage = mayFold(turn, [profile], disclosure)
     ? new DisclosureStage(turn, disclosure)
     : undefined;
-  const report = reportPlan(planRecord(prepareRound(turn, link, { ...asked, stage }), asked));
+  const round = planRound(turn, link, asked, stage);
+  if (asked.strict) requireWhole(round);
+  const report = reportPlan(planRecord(round, asked));
   return { ...report, tool_size: toolSizeOf(turn, profile, asked.disclosure) ?? null };
 }
 

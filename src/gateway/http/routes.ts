@@ -1,18 +1,22 @@
 /** The routes of the gateway and their handlers. */
 
-import type { AnswerForm, ModelListForm } from "../../dialects/dialect.ts";
+import type { AnswerForm, DoorDialect, ModelListForm } from "../../dialects/dialect.ts";
 import type { DialectRegistry, DoorEntry } from "../../dialects/registry.ts";
 import { responseKey } from "../../history/log.ts";
 import { Fault } from "../../turn/fault.ts";
+import type { Fields } from "../../turn/turn.ts";
+import { inputTokens } from "../../upstreams/tokens.ts";
 import { reattach, streamQuery } from "../history/background/reattach.ts";
 import { cancelled } from "../history/background/runs.ts";
 import { serveCompaction } from "../history/compact.ts";
 import { recallRequest } from "../history/recall-request.ts";
+import type { RecalledRequest } from "../history/recall.ts";
+import { planRound } from "../run/round.ts";
+import { listModels, routeFor, type ListedModel } from "../run/select.ts";
 import { serveTurn, startTurn } from "../run/walk.ts";
 import type { RequestContext, Route, RouteTable } from "../state.ts";
 import { headerOf } from "./admission.ts";
 import { completionRoutes, conversationRoutes, serveCompletions } from "./list-routes.ts";
-import { serveModel, serveModels } from "./model-routes.ts";
 import { pagePieces, readPageQuery } from "./page.ts";
 import { serveOneTurn, servePastPlan, servePlan, serveTurns } from "./plan-routes.ts";
 import { withBody } from "./read-body.ts";
@@ -20,8 +24,7 @@ import { isClientOf } from "./route-table.ts";
 import { sendJson, sendPieces } from "./send-json.ts";
 import { serveMetrics, serveReadiness, serveStartPage } from "./status-routes.ts";
 import { idOf, notFound, shownResponse, standingOf } from "./stored-response.ts";
-import { shownId } from "./to-fault.ts";
-import { serveTokenCount } from "./token-count.ts";
+import { shownId, wrongParam } from "./to-fault.ts";
 import { serveUsage } from "./usage-report.ts";
 
 const serveAlive: Route["serve"] = (context) => sendJson(context, 200, { status: "ok" });
@@ -165,4 +168,90 @@ async function serveInputItems(context: RequestContext, form: AnswerForm): Promi
   const page = await state.store.page(responseKey(tenant, id), query, memory.load);
   if (page.type === "missing") throw notFound(id);
   await sendPieces(context, pagePieces(page, query, form.shownItem));
+}
+
+/** `form`: of a dialect that has its own. */
+async function serveModels(context: RequestContext, form?: ModelListForm): Promise<void> {
+  const { config, upstreams, clock } = context.state;
+  const models = await listModels(config, upstreams, clock);
+  const { query } = context.exchange;
+  const names = models.map(({ id }) => id);
+  sendJson(context, 200, form?.page(names, query) ?? modelPage(models, query));
+}
+
+async function serveModel(context: RequestContext, form?: ModelListForm): Promise<void> {
+  const { config, upstreams, clock } = context.state;
+  const { "*": id = "" } = context.params;
+  const models = await listModels(config, upstreams, clock);
+  const model = models.find((known) => known.id === id);
+  if (model === undefined)
+    throw new Fault(
+      "model.unknown",
+      `There is no model \`${id.slice(0, 200)}\` here; GET /v1/models lists them.`,
+      { param: "model" },
+    );
+  sendJson(context, 200, form?.model(id) ?? modelBody(model));
+}
+
+/** A model in the words of both families of clients. */
+const modelBody = ({ id, owner }: ListedModel): Fields => ({
+  id,
+  object: "model",
+  created: 0,
+  owned_by: owner,
+  type: "model",
+  display_name: id,
+  created_at: "1970-01-01T00:00:00Z",
+});
+
+/** A page of the list; all of it if the request sets no limit. */
+function modelPage(models: readonly ListedModel[], query: string): Fields {
+  const asked = new URLSearchParams(query);
+  const limit = Number(asked.get("limit") ?? Infinity);
+  if (!(limit >= 1)) throw wrongParam("limit", "must be a number of at least 1");
+  const [after, before] = [asked.get("after_id"), asked.get("before_id")];
+  const start = after === null ? 0 : models.findIndex(({ id }) => id === after) + 1;
+  const end = before === null ? models.length : models.findIndex(({ id }) => id === before);
+  const part = models.slice(start, Math.max(start, end));
+  // A page before an id has the models that are nearest to it.
+  const page = before === null ? part.slice(0, limit) : part.slice(-limit);
+  return {
+    object: "list",
+    data: page.map(modelBody),
+    has_more: page.length < part.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  };
+}
+
+/** A count, and whether the upstream made it. */
+type Count = { readonly tokens: number; readonly by: "upstream" | "estimate" };
+
+/** Answers with the tokens of a request: counted by the upstream if it can, else estimated. */
+async function serveTokenCount(
+  context: RequestContext,
+  request: RecalledRequest,
+  { tokenCount, requestIdHeader = "x-request-id" }: DoorDialect,
+): Promise<void> {
+  const { requestId } = context;
+  const { tokens, by } = await count(context, request);
+  const headers = { "x-patchbay-token-count": by, [requestIdHeader]: requestId };
+  sendJson(context, 200, tokenCount?.body(tokens) ?? {}, headers);
+}
+
+async function count(
+  { state, tenant, exchange: { reply } }: RequestContext,
+  { turn, sealOwner }: RecalledRequest,
+): Promise<Count> {
+  // An unknown model is refused here as it is for the request itself.
+  const [link] = routeFor(state, turn.model).chain;
+  try {
+    const { prepared } = planRound(turn, link, { rules: state.rules, sealOwner });
+    const counting = prepared.count?.({ tenant, onLeave: (end) => reply.onLeave(end) });
+    if (counting !== undefined) return { tokens: await counting, by: "upstream" };
+  } catch (error) {
+    // An estimate serves better than an error.
+    if (!(error instanceof Fault)) throw error;
+  }
+  return { tokens: inputTokens(turn), by: "estimate" };
 }

@@ -113,7 +113,8 @@ async function stateLines({ state, exchange }: RequestContext): Promise<readonly
 const agentLines = (address: string): readonly string[] => [
   "Point an agent here:",
   `  Claude Code:  ANTHROPIC_BASE_URL=${address} claude      or: patchbay launch claude`,
-  `  Codex:        patchbay launch codex`,
+  "  Codex:        patchbay launch codex",
+  "  Gemini CLI:   patchbay launch gemini",
   `  OpenAI SDKs:  OPENAI_BASE_URL=${address}/v1`,
 ];
 

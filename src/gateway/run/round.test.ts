@@ -5,11 +5,11 @@ import type { Profile } from "../../turn/profile.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import type { Upstream } from "../../upstreams/upstream.ts";
 import { parseConfig } from "../config.ts";
-import { prepareRound } from "./round.ts";
+import { planRound } from "./round.ts";
 import { callRules } from "./rules.ts";
 import { linkOf } from "./select.ts";
 
-const asked = { strict: false, rules: callRules(parseConfig({})) };
+const asked = { rules: callRules(parseConfig({})) };
 
 /** Whether a chat request would be forwarded as it is to a chat upstream. */
 const isStraight = (body: Fields, over: Partial<Profile> = {}, emitsFrames = true): boolean => {
@@ -25,7 +25,7 @@ const isStraight = (body: Fields, over: Partial<Profile> = {}, emitsFrames = tru
     messages: [{ role: "user", content: "Hi" }],
     ...body,
   });
-  return prepareRound(turn, linkOf(upstream, "m"), asked).straight;
+  return planRound(turn, linkOf(upstream, "m"), asked).straight;
 };
 
 describe("the straight lane", () => {

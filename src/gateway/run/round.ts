@@ -93,17 +93,6 @@ export function planRound(whole: Turn, link: Link, asking: Asking, stage = askin
   return { link, profile, plan, prepared, shaped, straight, readsText, decisions, refers: isKept };
 }
 
-/** The same, unless strictness is on and anything would be lost. */
-export function prepareRound(
-  whole: Turn,
-  link: Link,
-  asking: Asking & { readonly strict: boolean },
-): Round {
-  const round = planRound(whole, link, asking);
-  if (asking.strict) requireWhole(round);
-  return round;
-}
-
 /** Throws a Fault if a part of the request would be lost. */
 export function requireWhole({ decisions }: Pick<Round, "decisions">): void {
   if (decisions.some(isLossy)) throw lossy(decisions.filter(isLossy));

@@ -13,7 +13,6 @@ import type { AnyName, ClientName, UpstreamName } from "../../turn/names.ts";
 import { tappedSource } from "../../upstreams/tap.ts";
 import { isForgotten } from "../history/origin.ts";
 import { faultForClient, notRead } from "./client-fault.ts";
-import { Continuation, continuing } from "./continuation.ts";
 import { type Door, type DoorOwner, StreamDoor, WholeDoor } from "./door.ts";
 import { finishRun, keepAnswer } from "./record.ts";
 import {
@@ -27,6 +26,7 @@ import {
 import type { Run } from "./run.ts";
 import type { RunningTurn, RunningTurnView } from "./running-turns.ts";
 import type { Link } from "./select.ts";
+import { Continuation, continuing } from "./turn-stage.ts";
 
 type UpstreamEvent = TurnEvent<UpstreamName>;
 type ClientEvent = TurnEvent<ClientName>;

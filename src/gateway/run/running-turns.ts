@@ -1,33 +1,16 @@
-import type { AgentName } from "../../observe/agent.ts";
-import type { TurnStep } from "../../observe/happening.ts";
+import type { TurnBegun, TurnDone, TurnStep } from "../../observe/happening.ts";
 import type { Clock } from "../../turn/clock.ts";
-import type { Tenant } from "../../turn/tenant.ts";
-import type { DialectName } from "../../turn/turn.ts";
 
 /** A turn under way as operators see it. It holds no content. */
-export type RunningTurnView = {
-  readonly requestId: string;
-  readonly tenant: Tenant;
-  readonly door: DialectName;
-  readonly model: string;
-  /** `upstream/model`, as asked for there. */
-  readonly upstream: string;
-  readonly stream: boolean;
-  readonly rounds: number;
-  /** In milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly agent?: AgentName | undefined;
-  readonly run?: string | undefined;
-  readonly step: TurnStep;
-  /** Counts of the verdicts on its tools; empty before it is planned. */
-  readonly plan: string;
-  /** Milliseconds since its start. */
-  readonly ms: number;
-  /** Calls that have begun. */
-  readonly calls: number;
-  readonly attempts: number;
-  readonly firstEventMs?: number | undefined;
-};
+export type RunningTurnView = Omit<TurnBegun, "type" | "route" | "requestBytes" | "toolBytes"> &
+  Pick<TurnDone, "rounds" | "plan" | "ms" | "firstEventMs"> & {
+    /** In milliseconds since the epoch. */
+    readonly startedAt: number;
+    readonly step: TurnStep;
+    /** Calls that have begun. */
+    readonly calls: number;
+    readonly attempts: number;
+  };
 
 /** A turn under way. */
 export type RunningTurn = {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { turnDone } from "../../../test/support/turn-done.ts";
 import { Bus } from "../bus.ts";
 import { RecentTurns } from "../recent-turns.ts";
-import { feedBatch } from "./feed.ts";
+import { feedBatch } from "./console.ts";
 import { Notices } from "./notices.ts";
 import { batchSchema, type FeedBatch } from "./wire.ts";
 
