@@ -260,7 +260,7 @@ export class MemoryShelf {
 
   /** Calls `remove` for the entries that were last written before a moment. */
   expire(before: number, remove: (entry: MemoryEntry) => void): void {
-    for (const tenant of [...this.#shares.keys()])
+    for (const tenant of this.#shares.keys())
       for (const entry of this.entriesOf(tenant)) if (entry.at < before) remove(entry);
   }
 }

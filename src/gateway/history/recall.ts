@@ -108,12 +108,8 @@ export function recall(
         return recallAll(state, request, { form: history, ids, previous, conversation });
     }
   }
-  const turn = readTurn(request, body);
-  const recalled = withReasoning(state, request, { turn, added: { body } });
-  if (turn.params.background !== true) return recalled;
-  return recalled instanceof Promise
-    ? recalled.then((one) => backgroundTurn(state, dialect, one))
-    : backgroundTurn(state, dialect, recalled);
+  const recalled = { turn: readTurn(request, body), added: { body } };
+  return withReasoning(state, request, backgroundTurn(state, dialect, recalled));
 }
 
 /** True if an upstream, which sees all tenants as one, could return the items of another tenant. */
@@ -165,12 +161,11 @@ export async function bodyWithItems(
   return whole.body;
 }
 
+/** A recalled request without the upstreams of its seals. */
+type Unsealed = Omit<RecalledRequest, "sealOwner">;
+
 /** The gateway makes answers in the background itself, so no upstream receives the parameter. */
-function backgroundTurn(
-  state: State,
-  { history }: DoorDialect,
-  recalled: RecalledRequest,
-): RecalledRequest {
+function backgroundTurn(state: State, { history }: DoorDialect, recalled: Unsealed): Unsealed {
   const { turn } = recalled;
   const field = turn.traits.params.background;
   if (turn.params.background !== true || field === undefined) return recalled;
@@ -199,23 +194,20 @@ const readTurn = ({ dialect, params, headers }: ReadBody, body: Fields): Turn =>
   checkLengths(dialect.readRequest(body, params, headers));
 
 /** Recalls a request that begins or continues a thread. */
-function inThread(
+async function inThread(
   state: State,
   request: ReadBody,
   form: ThreadForm,
   asked: AskedThread,
-): RecalledRequest | Promise<RecalledRequest> {
-  const part = recallThread(state, { ...request, form }, asked);
-  const read = ({
-    body,
-    entry,
+): Promise<RecalledRequest> {
+  const { body, entry, bytes } = await recallThread(state, { ...request, form }, asked);
+  const turn = readTurn(request, body);
+  return withReasoning(state, request, {
+    turn,
+    added: { body: request.body },
+    thread: entry,
     bytes,
-  }: Awaited<typeof part>): RecalledRequest | Promise<RecalledRequest> => {
-    const turn = readTurn(request, body);
-    const added = { body: request.body };
-    return withReasoning(state, request, { turn, added, thread: entry, bytes });
-  };
-  return part instanceof Promise ? part.then(read) : read(part);
+  });
 }
 
 /** The ids of a body: of items, of the answer that it continues, of its conversation. */
@@ -287,8 +279,8 @@ async function recallItems(
       if (ids.length === 0) referring = referringTurn(request, last);
     }
   }
-  const recalled = await withReasoning(state, request, { turn, added, referring, bytes });
-  return backgroundTurn(state, dialect, recalled);
+  const recalled = { turn, added, referring, bytes };
+  return withReasoning(state, request, backgroundTurn(state, dialect, recalled));
 }
 
 const withoutThoughts = (turn: Turn): Turn => ({
@@ -394,31 +386,27 @@ const unknownOwner = (): undefined => undefined;
 function withReasoning(
   state: State,
   request: Pick<ReadBody, "tenant" | "weigh">,
-  recalled: Omit<RecalledRequest, "sealOwner">,
+  recalled: Unsealed,
 ): RecalledRequest | Promise<RecalledRequest> {
-  const { tenant } = request;
   const { store, modelRoutes } = state;
   const mayMiss =
     store !== noStore && modelRoutes.get(recalled.turn.model)?.wantsThoughts !== false;
   const turn = mayMiss ? withThoughts(state, request, recalled.turn) : recalled.turn;
-  return turn instanceof Promise
-    ? turn.then((whole) => withOwners(state, tenant, { ...recalled, turn: whole }))
-    : withOwners(state, tenant, recalled);
+  if (turn instanceof Promise || sealsIn(turn.items).length > 0)
+    return withOwners(state, request.tenant, recalled, turn);
+  return { ...recalled, turn, sealOwner: unknownOwner };
 }
 
-function withOwners(
+async function withOwners(
   { store }: State,
   tenant: Tenant,
-  recalled: Omit<RecalledRequest, "sealOwner">,
-): RecalledRequest | Promise<RecalledRequest> {
-  const seals = sealsIn(recalled.turn.items);
-  if (seals.length === 0) return { ...recalled, sealOwner: unknownOwner };
-  const query = { tenant, ids: seals.map(sealId), maxBytes: Infinity };
-  return store
-    .findNotes(query, () => {})
-    .then((found) => ({
-      ...recalled,
-      sealOwner: (seal) =>
-        found.type === "found" ? found.items.get(sealId(seal))?.json : undefined,
-    }));
+  recalled: Unsealed,
+  reading: Turn | Promise<Turn>,
+): Promise<RecalledRequest> {
+  const turn = await reading;
+  const ids = sealsIn(turn.items).map(sealId);
+  if (ids.length === 0) return { ...recalled, turn, sealOwner: unknownOwner };
+  const found = await store.findNotes({ tenant, ids, maxBytes: Infinity }, () => {});
+  const owners = found.type === "found" ? found.items : undefined;
+  return { ...recalled, turn, sealOwner: (seal) => owners?.get(sealId(seal))?.json };
 }

@@ -57,11 +57,11 @@ type Asking = {
  * threads: any upstream of a chain can then answer, and calls are restored by the tools of the
  * first request, which later requests do not repeat.
  */
-export function recallThread(
+export async function recallThread(
   state: State,
   asking: Asking,
   asked: AskedThread,
-): ThreadRequest | Promise<ThreadRequest> {
+): Promise<ThreadRequest> {
   if (asked.type === "continue") return continueThread(state, asking, asked.previous);
   if (state.store === noStore) throw notKept();
   const { body, form } = asking;
