@@ -13,7 +13,7 @@ import { onceReady } from "../http/read-body.ts";
 import { StepQueue } from "../http/steps.ts";
 import { RunningTurns } from "../run/running-turns.ts";
 import { recall, type RecalledRequest } from "./recall.ts";
-import { sealNote } from "./seals.ts";
+import { sealNote } from "./origin.ts";
 
 const store = new MemoryLog(stillClock());
 const upstreams = new Map<string, Upstream>();

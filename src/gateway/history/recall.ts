@@ -29,8 +29,7 @@ import type { GatewayState } from "../state.ts";
 import { withThoughts } from "../run/thoughts.ts";
 import { conversationOf, holdConversation, type HeldConversation } from "./conversation.ts";
 import { loadItems, type ItemSource } from "./load-items.ts";
-import { leavesIds, readOrigin } from "./origin.ts";
-import { sealId } from "./seals.ts";
+import { leavesIds, readOrigin, sealId } from "./origin.ts";
 import { recallThread, type ThreadEntry } from "./thread.ts";
 
 /** A request whose references are replaced by the stored items. */

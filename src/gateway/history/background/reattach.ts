@@ -1,8 +1,9 @@
 import type { AnswerForm } from "../../../dialects/dialect.ts";
+import { sseDone } from "../../../stream/sse.ts";
 import { Fault } from "../../../turn/fault.ts";
 import { jsonOf } from "../../../json/json.ts";
-import { KEEP_ALIVE, STREAM_HEADERS } from "../../http/exchange.ts";
-import type { StoredItem, Weigh } from "../../../history/log.ts";
+import { KEEP_ALIVE, type Reply, STREAM_HEADERS } from "../../http/exchange.ts";
+import type { Weigh } from "../../../history/log.ts";
 import type { RequestContext } from "../../state.ts";
 import { idOf, shownResponse, standingOf } from "../../http/stored-response.ts";
 import { pieceId } from "./runs.ts";
@@ -34,9 +35,35 @@ export async function reattach(
       { param: "stream" },
     );
   exchange.reply.head(200, { "x-request-id": requestId, ...STREAM_HEADERS });
-  const run = state.background.find(tenant, id);
-  if (run !== undefined) return run.follow(exchange.reply, after + 1);
-  await new StoredStream(context, form, { id, after }).send();
+  const events =
+    state.background.find(tenant, id)?.eventsFrom(after + 1) ??
+    storedEvents(context, form, { id, after });
+  await sendEvents(exchange.reply, events, sseDone);
+}
+
+/** Sends events to a client as fast as it reads. */
+export async function sendEvents(
+  reply: Reply,
+  events: AsyncIterable<string>,
+  endMarker: string,
+): Promise<void> {
+  let isGone = false;
+  let goOn = (): void => {};
+  reply.onDrain(() => goOn());
+  reply.onLeave(() => {
+    isGone = true;
+    goOn();
+  });
+  try {
+    for await (const text of events) {
+      if (!isGone && text !== "" && !reply.write(text))
+        await new Promise<void>((resolve) => (goOn = resolve));
+      if (isGone) return;
+    }
+  } catch {
+    // The head is sent. A client resumes a stream that ends without its last event.
+  }
+  if (!isGone) reply.end(endMarker);
 }
 
 /** Interval between reads of the events that another process stores. */
@@ -45,132 +72,73 @@ const POLL_MS = 500;
 const PIECES = 16;
 const PIECES_BYTES = 64 * 1024 * 1024;
 
-/** Sends the events of an answer from the store. */
-class StoredStream {
-  readonly #context: RequestContext;
-  readonly #form: AnswerForm;
-  readonly #id: string;
-  /** The number of the last event that was sent. */
-  #last: number;
-  #piece = 0;
-  /** Time of the last write to the client. */
-  #writtenAt: number;
-  #isLastSent = false;
-  #isGone = false;
-  #drained: Promise<void> | undefined;
-  #onDrain: () => void = () => {};
+type Asked = { readonly id: string; readonly after: number };
 
-  constructor(
-    context: RequestContext,
-    form: AnswerForm,
-    { id, after }: { readonly id: string; readonly after: number },
-  ) {
-    this.#context = context;
-    this.#form = form;
-    this.#id = id;
-    this.#last = after;
-    this.#writtenAt = context.state.clock.now();
-    const { reply } = context.exchange;
-    reply.onDrain(() => this.#onDrain());
-    reply.onLeave(() => {
-      this.#isGone = true;
-      this.#onDrain();
-    });
-  }
-
-  async send(): Promise<void> {
-    const { exchange } = this.#context;
-    try {
-      while (!this.#isGone && !this.#isLastSent) {
-        const { isOver } = await standingOf(this.#context, this.#form);
-        // This check precedes the reading: once it is true, no process stores another piece.
-        const isComplete = isOver && !(await this.#isMade());
-        const isMore = await this.#sendPieces();
-        if (isMore || this.#isLastSent) continue;
-        if (isComplete) await this.#sendLast();
-        else {
-          await this.#keepAlive();
-          await this.#wait();
+/** The events of an answer from the store, with keep-alives. An empty text lets the caller look whether its client has left. */
+async function* storedEvents(
+  context: RequestContext,
+  form: AnswerForm,
+  { id, after }: Asked,
+): AsyncGenerator<string> {
+  const { state, tenant, memory } = context;
+  const { clock, background, config } = state;
+  const { keepalive_ms } = config.server;
+  let [last, piece, sentAt] = [after, 0, clock.now()];
+  for (;;) {
+    const { isOver } = await standingOf(context, form);
+    // This check precedes the reading: once it is true, no process stores another piece.
+    const isComplete = isOver && !(await background.isMade(tenant, id));
+    let isMore = false;
+    {
+      using held = memory.beside();
+      const read = await readPieces(context, { id, piece }, held.load);
+      for (const text of read.pieces) {
+        let out = "";
+        let isLast = false;
+        for (const frame of text.split(/(?<=\n\n)/)) {
+          const number = form.background.sequenceIn(frame) ?? -1;
+          isLast ||= form.background.isLast(frame);
+          if (number <= last) continue;
+          last = number;
+          out += frame;
         }
+        sentAt = clock.now();
+        yield out;
+        if (isLast) return;
       }
-    } catch {
-      // The head is sent. A client resumes a stream that ends without its last event.
+      piece += read.pieces.length;
+      ({ isMore } = read);
     }
-    if (!this.#isGone) exchange.reply.end("data: [DONE]\n\n");
-  }
-
-  #isMade(): Promise<boolean> {
-    const { state, tenant } = this.#context;
-    return state.background.isMade(tenant, this.#id);
-  }
-
-  async #sendLast(): Promise<void> {
-    const shown = await shownResponse(this.#context, this.#form);
-    await this.#write(this.#form.background.lastFrame(shown, this.#last + 1));
-  }
-
-  /** Returns true if there may be more pieces. */
-  async #sendPieces(): Promise<boolean> {
-    using held = this.#context.memory.beside();
-    const ids = Array.from({ length: PIECES }, (_, at) => pieceId(this.#id, this.#piece + at));
-    const items = await this.#findPieces(ids, held.load);
-    for (const id of ids) {
-      const text = jsonOf(items.get(id)?.json ?? "");
-      if (typeof text !== "string") return false;
-      this.#piece++;
-      await this.#write(text);
+    if (isMore) continue;
+    if (isComplete) {
+      yield form.background.lastFrame(await shownResponse(context, form), last + 1);
+      return;
     }
-    return true;
+    const isLate = keepalive_ms > 0 && clock.now() + POLL_MS - sentAt > keepalive_ms;
+    if (isLate) sentAt = clock.now();
+    yield isLate ? KEEP_ALIVE : "";
+    await new Promise<void>((resolve) => void clock.at(clock.now() + POLL_MS, resolve));
   }
+}
 
-  /** Reads the pieces, or only the first if all are too large: its one event may be a whole answer. */
-  async #findPieces(
-    ids: readonly string[],
-    weigh: Weigh,
-  ): Promise<ReadonlyMap<string, StoredItem>> {
-    const { state, tenant } = this.#context;
-    const found = await state.store.findNotes({ tenant, ids, maxBytes: PIECES_BYTES }, weigh);
-    if (found.type === "found") return found.items;
-    const one = { tenant, ids: ids.slice(0, 1), maxBytes: Infinity };
-    const first = await state.store.findNotes(one, weigh);
-    return first.type === "found" ? first.items : new Map();
+/** Reads the next pieces, or only one if all are too large: its one event may be a whole answer. */
+async function readPieces(
+  { state, tenant }: RequestContext,
+  { id, piece }: { readonly id: string; readonly piece: number },
+  weigh: Weigh,
+): Promise<{ readonly pieces: readonly string[]; readonly isMore: boolean }> {
+  let ids = Array.from({ length: PIECES }, (_, at) => pieceId(id, piece + at));
+  let found = await state.store.findNotes({ tenant, ids, maxBytes: PIECES_BYTES }, weigh);
+  if (found.type === "too-large") {
+    ids = ids.slice(0, 1);
+    found = await state.store.findNotes({ tenant, ids, maxBytes: Infinity }, weigh);
   }
-
-  async #write(text: string): Promise<void> {
-    const { background } = this.#form;
-    let out = "";
-    for (const piece of text.split("\n\n")) {
-      const frame = `${piece}\n\n`;
-      const number = background.sequenceIn(frame);
-      if (number === undefined) continue;
-      this.#isLastSent ||= background.isLast(frame);
-      if (number <= this.#last) continue;
-      this.#last = number;
-      out += frame;
-    }
-    if (out !== "") await this.#send(out);
+  const pieces: string[] = [];
+  if (found.type === "too-large") return { pieces, isMore: false };
+  for (const one of ids) {
+    const text = jsonOf(found.items.get(one)?.json ?? "");
+    if (typeof text !== "string") break;
+    pieces.push(text);
   }
-
-  /** Sends a keep-alive if the next one, after the next read, would be late. */
-  async #keepAlive(): Promise<void> {
-    const { clock, config } = this.#context.state;
-    const { keepalive_ms } = config.server;
-    const silentMs = clock.now() + POLL_MS - this.#writtenAt;
-    if (keepalive_ms > 0 && silentMs > keepalive_ms) await this.#send(KEEP_ALIVE);
-  }
-
-  async #send(text: string): Promise<void> {
-    if (this.#isGone) return;
-    this.#writtenAt = this.#context.state.clock.now();
-    if (this.#context.exchange.reply.write(text)) return;
-    this.#drained = new Promise((resolve) => {
-      this.#onDrain = resolve;
-    });
-    await this.#drained;
-  }
-
-  #wait(): Promise<void> {
-    const { clock } = this.#context.state;
-    return new Promise((resolve) => void clock.at(clock.now() + POLL_MS, resolve));
-  }
+  return { pieces, isMore: pieces.length === ids.length };
 }

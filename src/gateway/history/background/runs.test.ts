@@ -8,6 +8,7 @@ import type { StoredTurn } from "../../../history/log.ts";
 import type { Fault } from "../../../turn/fault.ts";
 import type { ReplyData } from "../../http/exchange.ts";
 import { ByteBudget } from "../../http/budget.ts";
+import { sendEvents } from "./reattach.ts";
 import { BackgroundRuns, pieceId } from "./runs.ts";
 
 const START = 1_000_000;
@@ -29,7 +30,7 @@ async function two() {
   const others = new BackgroundRuns({ store, clock: otherClock, newId, memory });
   const lease = await runs.lease("ann", "resp_1");
   if (lease === undefined) throw new Error("nobody else has it");
-  const run = runs.add({ tenant: "ann", form: storedAnswers.background, endMarker: "", lease });
+  const run = runs.add({ tenant: "ann", form: storedAnswers.background, lease });
   const faults: Fault[] = [];
   run.onCancel((fault) => void faults.push(fault));
   const pass = async (ms: number): Promise<void> => {
@@ -166,9 +167,14 @@ it("sends a client no more of what has been said than it is about to read", asyn
     sent.push(String(data));
     return false;
   };
-  run.follow({ ...run.reply, write, onDrain: (then) => void (drain = then) }, 0);
+  const reply = { ...run.reply, write, onDrain: (then: () => void) => void (drain = then) };
+  void sendEvents(reply, run.eventsFrom(0), "");
+  await settled();
   expect(sent.join("").length).toBeLessThan(100_000);
-  for (let at = 0; at < frames.length; at++) drain();
+  for (let at = 0; at < frames.length; at++) {
+    drain();
+    await settled();
+  }
   expect(sent.join("")).toBe(frames.join(""));
   run.end();
 });

@@ -6,7 +6,6 @@ import { Fault } from "../../../turn/fault.ts";
 import type { Tenant } from "../../../turn/tenant.ts";
 import type { ByteBudget } from "../../http/budget.ts";
 import { KEEP_ALIVE, type Reply, type ReplyData } from "../../http/exchange.ts";
-import { Follower } from "./follower.ts";
 
 /** Interval between renewals of a lease, and between writes of events. */
 const TICK_MS = 1000;
@@ -20,6 +19,8 @@ const PIECE_LENGTH = 1_000_000;
 const FRAME_BYTES = 64;
 /** Memory is reserved in steps of this many bytes. */
 const MEMORY_BYTES = 65_536;
+/** Characters after which the events for a client are sent. */
+const SENT_LENGTH = 64 * 1024;
 
 type Parts = {
   readonly store: Log;
@@ -31,8 +32,6 @@ type Parts = {
 type NewRun = {
   readonly tenant: Tenant;
   readonly form: BackgroundForm;
-  /** The text that ends every stream, after its last event. */
-  readonly endMarker: string;
   /** The lease of the answer's id, which all writes of the answer depend on. */
   readonly lease: Lease;
 };
@@ -123,7 +122,8 @@ export class BackgroundRun {
   readonly #onGone: () => void;
   /** All frames, by the numbers of their events. */
   readonly #frames: string[] = [];
-  #followers: Follower[] = [];
+  /** Settles with the next write: with a keep-alive, or without text if there may be new frames. */
+  #next = Promise.withResolvers<string>();
   /** The beginning of a frame that has not ended yet. */
   #partial = "";
   #isEnded = false;
@@ -168,21 +168,21 @@ export class BackgroundRun {
     if (!this.#isEnded) this.#cancel?.(fault);
   }
 
-  /** Sends a client the past and future events from the number `next`. */
-  follow(reply: Reply, next: number): void {
-    const { endMarker } = this.#made;
-    const follower = new Follower(this.#frames, reply, { next, endMarker });
-    this.#followers = this.#followers.filter((one) => !one.isGone);
-    this.#followers.push(follower);
-    if (this.#isEnded) follower.end();
-    else follower.push();
+  /** The past and future events from a number on, and keep-alives between them. */
+  async *eventsFrom(number: number): AsyncGenerator<string> {
+    for (let at = number; ;) {
+      let text = "";
+      while (text.length < SENT_LENGTH && at < this.#frames.length)
+        text += this.#frames[at++] ?? "";
+      if (text === "" && this.#isEnded) return;
+      yield text === "" ? await this.#next.promise : text;
+    }
   }
 
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    for (const follower of this.#followers) follower.end();
-    this.#followers = [];
+    this.#tell("");
     void this.#finish();
     this.#ended.resolve();
   }
@@ -202,7 +202,7 @@ export class BackgroundRun {
 
   #write(data: ReplyData): boolean {
     if (data === KEEP_ALIVE) {
-      for (const follower of this.#followers) follower.keepAlive(KEEP_ALIVE);
+      this.#tell(KEEP_ALIVE);
       return true;
     }
     const pieces = (this.#partial + String(data)).split("\n\n");
@@ -215,8 +215,14 @@ export class BackgroundRun {
       this.#unreserved += 2 * frame.length + FRAME_BYTES;
     }
     if (this.#unreserved >= MEMORY_BYTES) this.#reserveMemory();
-    for (const follower of this.#followers) follower.push();
+    this.#tell("");
     return true;
+  }
+
+  #tell(text: string): void {
+    const { resolve } = this.#next;
+    this.#next = Promise.withResolvers();
+    resolve(text);
   }
 
   #reserveMemory(): void {

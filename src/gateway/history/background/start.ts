@@ -9,6 +9,7 @@ import { STREAM_HEADERS } from "../../http/exchange.ts";
 import type { RequestContext } from "../../state.ts";
 import { turnHeaders } from "../../http/turn-headers.ts";
 import { sendPieces } from "../../http/send-json.ts";
+import { sendEvents } from "./reattach.ts";
 
 /** Makes the answer of a turn in the background. The client receives the unfinished response, or follows its stream. */
 export async function startInBackground(
@@ -33,12 +34,7 @@ export async function startInBackground(
       throw error;
     },
   );
-  const background = state.background.add({
-    tenant,
-    form: form.background,
-    endMarker: dialect.endMarker,
-    lease,
-  });
+  const background = state.background.add({ tenant, form: form.background, lease });
   /** Stores an answer that failed before its first event, and ends the streams of its followers. */
   const fail = async (fault: Fault): Promise<void> => {
     let text = "";
@@ -75,7 +71,7 @@ export async function startInBackground(
   }
   if (!isStreamed) return sendPieces(context, [begun.shown]);
   exchange.reply.head(200, { ...turnHeaders(run, undefined), ...STREAM_HEADERS });
-  background.follow(exchange.reply, 0);
+  void sendEvents(exchange.reply, background.eventsFrom(0), dialect.endMarker);
 }
 
 /** The longest wait for storing the beginning of an answer. */
