@@ -172,11 +172,19 @@ async function step(served: Served, client: Client, model: string): Promise<read
   return client.take(answer);
 }
 
-async function turns(served: Served, client: Client, models: readonly string[]): Promise<void> {
+/** Returns the ids of the calls of each model. */
+async function turns(
+  served: Served,
+  client: Client,
+  models: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const made = new Map<string, readonly string[]>();
   for (const [at, model] of models.entries()) {
     const ids = await step(served, client, model);
+    made.set(model, [...(made.get(model) ?? []), ...ids]);
     client.answer(ids, ids.length === 0 ? `Go on ${at}.` : undefined);
   }
+  return made;
 }
 
 const ten = (model: string): readonly string[] => Array.from({ length: 10 }, () => model);
@@ -196,7 +204,7 @@ describe.each(clients.map((make) => [make().name, make] as const))(
       expect(returned).toHaveLength(8);
     });
 
-    it("are left out for another model, which is told that they are missing", async () => {
+    it("are left out for another model, and come back to their own", async () => {
       await using gemini = await signingGemini(busy);
       await using served = await serve(config(gemini.upstream.url));
       const client = make();
@@ -209,8 +217,14 @@ describe.each(clients.map((make) => [make().name, make] as const))(
         "gemini-3.5-flash",
         "gemini-3.5-flash",
       ];
-      await turns(served, client, models);
+      const made = await turns(served, client, models);
       expect(gemini.refusals).toEqual([]);
+      const sent = signaturesIn(gemini.last());
+      const own = (made.get("gemini-3.5-flash") ?? []).filter((id) => gemini.signed.has(id));
+      // The answer to the last request is not in it.
+      const before = own.filter((id) => id in sent);
+      expect(before.length).toBeGreaterThan(2);
+      expect(before.map((id) => sent[id])).toEqual(before.map((id) => gemini.signed.get(id)));
     });
   },
 );

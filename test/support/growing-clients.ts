@@ -11,8 +11,8 @@ export type ClientStep = {
   readonly says: readonly { readonly role: string; readonly content: unknown }[];
 };
 
-export type GrowingClient = {
-  readonly door: "chat" | "responses";
+export type GrowingClient<Door extends string = "chat" | "responses"> = {
+  readonly door: Door;
   /** The next request. */
   request(): Body;
   /** Takes the whole answer in, and goes on. */
@@ -65,6 +65,69 @@ export function responsesClient(
       const calls = output.filter(({ type }) => String(type).endsWith("_call"));
       for (const call of inOrder(calls, order)) input.push(...answerTo(call, result));
       for (const { role, content } of says) input.push({ type: "message", role, content });
+    },
+  };
+}
+
+export function messagesClient(
+  settings: Body,
+  tools: readonly Body[],
+  first: unknown,
+): GrowingClient<"messages"> {
+  const messages: Body[] = [{ role: "user", content: first }];
+  return {
+    door: "messages",
+    request: () => ({
+      system: "Be brief.",
+      max_tokens: 9000,
+      ...settings,
+      tools,
+      messages: [...messages],
+    }),
+    take({ content = [] }, { order, result, says }) {
+      const said = content as Body[];
+      if (said.length > 0) messages.push({ role: "assistant", content: said });
+      const calls = said.filter(({ type }) => type === "tool_use");
+      const results = inOrder(calls, order).map(({ id }) => ({
+        type: "tool_result",
+        tool_use_id: id as string,
+        content: result,
+      }));
+      const texts = says.map(({ content: text }) => ({ type: "text", text }));
+      if (results.length + texts.length > 0)
+        messages.push({ role: "user", content: [...results, ...texts] });
+    },
+  };
+}
+
+export function geminiClient(
+  settings: Body,
+  tools: readonly Body[],
+  first: unknown,
+): GrowingClient<"gemini"> {
+  const contents: Body[] = [{ role: "user", parts: [{ text: first }] }];
+  return {
+    door: "gemini",
+    request: () => ({
+      systemInstruction: { parts: [{ text: "Be brief." }] },
+      ...settings,
+      tools: [{ functionDeclarations: tools }],
+      contents: [...contents],
+    }),
+    take({ candidates = [] }, { order, result, says }) {
+      const content = candidates[0]?.content as Body | undefined;
+      if (content !== undefined) contents.push(content);
+      const calls = ((content?.["parts"] ?? []) as Body[]).flatMap(
+        (part) => part["functionCall"] ?? [],
+      );
+      const results = inOrder(calls as Body[], order).map(({ id, name }) => ({
+        functionResponse: { id: id as string, name: name as string, response: { output: result } },
+      }));
+      const texts = says.map(({ content: text }) => ({ text }));
+      const last = contents.at(-1);
+      const more = [...results, ...texts];
+      if (last?.["role"] === "user") (last["parts"] as Body[]).push(...more);
+      else if (more.length > 0) contents.push({ role: "user", parts: more });
     },
   };
 }

@@ -28,8 +28,6 @@ export type SayParts = (
   request: ReceivedRequest,
 ) => readonly Body[];
 
-const DUMMY = "skip_thought_signature_validator";
-
 /**
  * `upstream`: answers by `say`. The first call of an answer is signed, or else its last text.
  * A signature that this model did not make is refused, and so is one on another part.
@@ -38,6 +36,7 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
   const refusals: string[] = [];
   const signed = new Map<string, string>();
   const makers = new Map<string, string>();
+  const calls = new Map<string, string>();
   let last: readonly Body[] = [];
   let made = 0;
   const sign = (model: string): string => {
@@ -56,7 +55,7 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
     last = contents;
     const refusal =
       geminiRefusal(body, { model, isOwn: (one) => makers.get(one) === model }) ??
-      moved(contents, signed);
+      moved(contents, calls);
     if (refusal !== undefined) {
       refusals.push(refusal);
       return json({ error: { code: 400, message: refusal, status: "INVALID_ARGUMENT" } }, 400);
@@ -68,7 +67,9 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
     const owner = call ?? text;
     if (owner !== undefined) owner["thoughtSignature"] = sign(model);
     const id = (call?.["functionCall"] as Body | undefined)?.["id"] as string | undefined;
-    if (id !== undefined) signed.set(id, owner?.["thoughtSignature"] as string);
+    const signature = owner?.["thoughtSignature"] as string | undefined;
+    if (call !== undefined && signature !== undefined) calls.set(signature, contentOf(call));
+    if (id !== undefined) signed.set(id, signature ?? "");
     return answerWithParts(path, { parts });
   });
   return {
@@ -80,14 +81,17 @@ export async function signingGemini(say: SayParts): Promise<SigningGemini> {
   };
 }
 
-/** A signature on another call than the one that it was made for. */
-function moved(contents: readonly Body[], signed: ReadonlyMap<string, string>): string | undefined {
+const contentOf = ({ functionCall }: Body): string =>
+  JSON.stringify([functionCall.name, functionCall.args ?? {}]);
+
+/** A signature on another call than the one that it was made for. `calls`: those, by their signatures. */
+function moved(contents: readonly Body[], calls: ReadonlyMap<string, string>): string | undefined {
   for (const { parts } of contents)
     for (const part of parts as Body[]) {
-      const id = (part["functionCall"] as Body | undefined)?.["id"] as string | undefined;
-      const signature = part["thoughtSignature"] as string | undefined;
-      if (id === undefined || signature === undefined || signature === DUMMY) continue;
-      if (signed.get(id) !== signature) return "Thought signature is not valid.";
+      const made = calls.get(part["thoughtSignature"] as string);
+      if (made === undefined) continue;
+      if (part["functionCall"] === undefined || made !== contentOf(part))
+        return "Thought signature is not valid.";
     }
   return undefined;
 }
