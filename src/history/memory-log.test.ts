@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { heapBytes } from "../../test/support/heap.ts";
 import { stillClock } from "../../test/support/still-clock.ts";
 import { describeConversations } from "../../test/support/conversation-suite.ts";
 import { describeStore, item, turn, free } from "../../test/support/store-suite.ts";
@@ -22,6 +23,18 @@ it("takes a turn in the call that saves it", async () => {
     items: new Map([["a", item("a")]]),
   });
   await saving;
+});
+
+it("lets go of plans that a later one with the same id replaces", async () => {
+  const store = new MemoryLog(stillClock());
+  const before = await heapBytes();
+  for (let at = 0; at < 20_000; at++) {
+    const text = `${at}`.repeat(200);
+    const plan = { bytes: text.length, json: () => text, parts: () => undefined };
+    void store.append(turn({ answerId: "same", plan }));
+  }
+  expect((await heapBytes()) - before).toBeLessThan(4 * 1024 * 1024);
+  expect(await store.entry({ tenant: "ann", kind: "plan", id: "same" }, free)).toBeDefined();
 });
 
 it("never holds more than it may, whatever the weights, and nothing that has expired", async () => {

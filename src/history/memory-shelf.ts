@@ -124,8 +124,8 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Entries of one tenant that were written after each other. */
 class Block {
-  /** Also those that were removed since it was packed. */
-  entries: MemoryEntry[] = [];
+  /** In the order in which they were written. */
+  readonly entries = new Set<MemoryEntry>();
   /** The bytes of its entries. */
   bytes = 0;
   /** The same when it was packed; 0 before. */
@@ -133,21 +133,21 @@ class Block {
   #packed: Uint8Array | undefined;
 
   add(entry: MemoryEntry): void {
-    this.entries.push(entry);
+    this.entries.add(entry);
     entry.block = this;
     this.bytes += entry.bytes;
   }
 
   remove(entry: MemoryEntry): void {
     entry.block = undefined;
+    this.entries.delete(entry);
     this.bytes -= entry.bytes;
     if (2 * this.bytes < this.#packedBytes) this.pack();
   }
 
   /** Moves the texts of the entries that it still has to one place outside the heap. */
   pack(): void {
-    this.entries = this.entries.filter(({ block }) => block === this);
-    const moved = this.entries.filter(({ isPackable }) => isPackable);
+    const moved = [...this.entries].filter(({ isPackable }) => isPackable);
     const texts = moved.map((entry) => entry.text ?? this.textOf(entry));
     const all = texts.join("");
     const packed = encoder.encode(all);
@@ -224,8 +224,7 @@ export class MemoryShelf {
 
   /** The entries of a tenant; they may be removed meanwhile. */
   *entriesOf(tenant: Tenant): Iterable<MemoryEntry> {
-    for (const block of this.#shares.get(tenant)?.blocks.slice() ?? [])
-      for (const entry of block.entries) if (entry.block === block) yield entry;
+    for (const block of this.#shares.get(tenant)?.blocks.slice() ?? []) yield* block.entries;
   }
 
   #count(share: Share, { shared, bytes }: MemoryEntry, sign: 1 | -1): void {
@@ -251,7 +250,6 @@ export class MemoryShelf {
       const [block] = heaviest?.blocks ?? [];
       if (block === undefined) return;
       for (const entry of block.entries) {
-        if (entry.block !== block) continue;
         remove(entry);
         if (isEnough() || (heaviest?.bytes ?? 0) < least) break;
       }
