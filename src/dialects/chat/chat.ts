@@ -6,8 +6,7 @@ import { faultBodyText } from "../errors/fault-body.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
 import { chatDoor, chatRoute, chatTraits } from "./traits.ts";
-import { writeAnswer } from "./write-answer.ts";
-import { writeEvents } from "./write-events.ts";
+import { writeAnswer, writeEvents } from "./write-events.ts";
 import { writeRequest } from "./write-request.ts";
 
 /** Completions with `store: true`, as they are kept and shown. */

@@ -11,8 +11,7 @@ import { clientName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest } from "./read-request.ts";
-import { writeAnswer } from "./write-answer.ts";
-import { writeEvents } from "./write-events.ts";
+import { writeAnswer, writeEvents } from "./write-events.ts";
 
 type Event = TurnEvent<UpstreamName>;
 

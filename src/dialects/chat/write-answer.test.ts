@@ -3,7 +3,7 @@ import type { Answer } from "../../stream/fold.ts";
 import { clientName, type ClientName } from "../../turn/names.ts";
 import type { Fields, Item } from "../../turn/turn.ts";
 import { readRequest } from "./read-request.ts";
-import { writeAnswer } from "./write-answer.ts";
+import { writeAnswer } from "./write-events.ts";
 
 const context = { id: "chatcmpl-own", created: 5, now: () => 6, newId: (prefix: string) => prefix };
 

@@ -17,8 +17,7 @@ import type {
 } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { invalid } from "../shared/shape.ts";
-import { silently } from "./fields.ts";
-import { readItem, writeItem } from "./items.ts";
+import { readItem, silently, writeItem } from "./items.ts";
 import { kindOfCall } from "./kinds.ts";
 import { ResponseObject, writeUsage } from "./resource.ts";
 import { responsesDoor } from "./traits.ts";

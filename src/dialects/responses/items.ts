@@ -4,16 +4,19 @@ import { groupOf } from "../../turn/item-ids.ts";
 import { type AnyName, clientName } from "../../turn/names.ts";
 import type {
   Call,
+  Extra,
   Fields,
   Item,
   Message,
+  Part,
   Reasoning,
   Result,
   Role,
+  Status,
   ToolDeclarations,
 } from "../../turn/turn.ts";
-import type { OnReason } from "../shared/content.ts";
-import { given, inputText } from "../shared/loose.ts";
+import { type OnReason, ownExtra, reportForeign } from "../shared/content.ts";
+import { fieldsOf, given, inputText, numberOf } from "../shared/loose.ts";
 import { readContent, writeParts } from "../shared/openai-content.ts";
 import { otherForm, responsesForm } from "../shared/openai-form.ts";
 import { readItemTools, writeTool } from "../shared/openai-tools.ts";
@@ -23,21 +26,19 @@ import {
   invalid,
   optionalListAt,
   optionalTextAt,
+  type Repair,
   textAt,
   wrongType,
-  type Repair,
 } from "../shared/shape.ts";
-import { responsesExtra, isStatus, ownResponsesExtra, silently } from "./fields.ts";
 import {
   type CallKind,
+  callKindOf,
   canRun,
   isHosted,
-  callKindOf,
   kindOfCall,
   kindOfResult,
   valueOf,
 } from "./kinds.ts";
-import { writeOutputPart } from "./content-parts.ts";
 
 /** The path of an item in the request, and the recorder of its repairs. */
 type FieldContext = { readonly path: string; readonly repair: Repair };
@@ -405,3 +406,112 @@ export function withoutMadeId<Name extends AnyName>(item: Item<Name>): Item<Name
   const { id: _, ...raw } = item.raw;
   return { ...item, raw };
 }
+
+/**
+ * Removes fields that the API refuses from past text: the citation in an annotation that was made
+ * of one, and, for clients of other dialects, annotations of types that the API does not have.
+ */
+export function withKnownAnnotations(
+  parts: readonly Part[],
+  isOwn: boolean,
+  report: OnReason,
+): readonly Part[] {
+  return parts.map((part) => {
+    if (part.type !== "text" || part.annotations === undefined) return part;
+    const annotations = part.annotations.flatMap((one) => {
+      const known = isOwn ? one : writeResponsesAnnotation(one);
+      return known === undefined ? [] : [withoutCitation(known)];
+    });
+    if (annotations.length < part.annotations.length)
+      report("the responses dialect has no such annotation");
+    return { ...part, annotations };
+  });
+}
+
+function withoutCitation(annotation: unknown): unknown {
+  const fields = fieldsOf(annotation);
+  if (fields?.citation === undefined) return annotation;
+  const { citation: _, ...known } = fields;
+  return known;
+}
+
+/** A part of an answer, with every field that readers of answers want. */
+function writeOutputPart(part: Part): Fields | undefined {
+  if (part.type === "refusal") return { type: "refusal", refusal: part.text };
+  if (part.type !== "text") return undefined;
+  return {
+    type: "output_text",
+    text: part.text,
+    annotations: (part.annotations ?? []).flatMap((one) => writeResponsesAnnotation(one) ?? []),
+    logprobs: writeLogprobs(part.logprobs),
+  };
+}
+
+const annotationTypes = new Set<unknown>([
+  "url_citation",
+  "file_citation",
+  "container_file_citation",
+  "file_path",
+]);
+
+/** The API has these annotations and no others, and its readers want every field of a citation. */
+export function writeResponsesAnnotation(annotation: unknown): Fields | undefined {
+  const fields = fieldsOf(annotation);
+  if (fields === undefined || !annotationTypes.has(fields.type)) return undefined;
+  if (fields.type !== "url_citation") return fields;
+  const { url, title, start_index: start, end_index: end } = fields;
+  if (typeof url !== "string") return undefined;
+  return {
+    ...fields,
+    title: typeof title === "string" ? title : url,
+    start_index: numberOf(start) ?? 0,
+    end_index: numberOf(end) ?? 0,
+  };
+}
+
+/** True if the annotation can be shown unchanged. */
+export function isOwnAnnotation(annotation: unknown): boolean {
+  const fields = fieldsOf(annotation);
+  const shown = writeResponsesAnnotation(annotation);
+  return (
+    shown !== undefined &&
+    ["title", "start_index", "end_index"].every((key) => shown[key] === fields?.[key])
+  );
+}
+
+/** Chat may leave out the bytes and alternatives that Responses requires. */
+export const writeLogprobs = (logprobs: readonly unknown[] | undefined): readonly unknown[] =>
+  logprobs?.map((entry) => withBytes(entry, { top_logprobs: [] })) ?? [];
+
+function withBytes(entry: unknown, blank: Fields): unknown {
+  if (typeof entry !== "object" || entry === null) return entry;
+  const fields = entry as Fields;
+  const { top_logprobs: others } = fields;
+  return {
+    ...blank,
+    ...fields,
+    bytes: fields.bytes ?? [],
+    ...(Array.isArray(others) && { top_logprobs: others.map((other) => withBytes(other, {})) }),
+  };
+}
+
+/** For answers: their content was read in this dialect or made for it. */
+export const silently: OnReason = () => {};
+
+/** The unknown fields of a part or item. */
+export function responsesExtra(raw: Fields, known: readonly string[]): Extra | undefined {
+  let fields: Record<string, unknown> | undefined;
+  for (const key in raw)
+    if (!known.includes(key) && raw[key] !== undefined) (fields ??= {})[key] = raw[key];
+  return fields && { dialect: "responses", fields };
+}
+
+/** The extra fields of this dialect; those of another are reported. */
+function ownResponsesExtra(extra: Extra | undefined, report: OnReason): Fields {
+  reportForeign(extra, "responses", report);
+  return ownExtra(extra, "responses");
+}
+
+/** A status that a turn has no word for, such as `failed`, stays among the extra fields. */
+export const isStatus = (value: unknown): value is Status =>
+  value === "in_progress" || value === "completed" || value === "incomplete";

@@ -7,8 +7,7 @@ import { type UpstreamName, upstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { nameless } from "../errors/upstream-error.ts";
 import { fieldsOf, filledText, inputText, listOf, numberOf } from "../shared/loose.ts";
-import { isOwnAnnotation } from "./content-parts.ts";
-import { responsesExtra } from "./fields.ts";
+import { isOwnAnnotation, responsesExtra } from "./items.ts";
 import { type CallKind, isHosted, kindOfCall } from "./kinds.ts";
 
 /** An answer of this dialect has one choice. */

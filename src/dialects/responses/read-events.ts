@@ -25,7 +25,7 @@ import {
   hasShape,
   unwrapped,
 } from "../shared/loose.ts";
-import { eventTypes } from "./event-types.ts";
+import { eventTypes } from "./kinds.ts";
 import { OutputReader } from "./read-output.ts";
 
 type Event = TurnEvent<UpstreamName>;

@@ -4,7 +4,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { fieldsOf, listOf, filledText, hasShape, type Shape } from "../shared/loose.ts";
-import { isStatus } from "./fields.ts";
+import { isStatus } from "./items.ts";
 import { type ItemSink, openItem, type OutputItem } from "./output-items.ts";
 
 type Event = TurnEvent<UpstreamName>;

@@ -4,7 +4,7 @@ import type { SharedText } from "../../turn/shared-text.ts";
 import type { Callable, Extra, Fields, Tool } from "../../turn/turn.ts";
 import { responsesForm } from "../shared/openai-form.ts";
 import { readTool, toolsReader, toolsWriter, writeTool } from "../shared/openai-tools.ts";
-import { silently } from "./fields.ts";
+import { silently } from "./items.ts";
 
 export const readTools = toolsReader("tools", (raw, path, repair) =>
   readTool(raw, path, responsesForm, repair),

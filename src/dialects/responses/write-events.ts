@@ -8,10 +8,14 @@ import type { WriteContext } from "../dialect.ts";
 import { faultBody } from "../errors/fault-body.ts";
 import { literalsOf, type Pieces } from "../shared/frame-runs.ts";
 import { lossReporter, losePause, type OnLoss } from "../shared/losses.ts";
-import { isHostedEvent } from "./event-types.ts";
-import { writeResponsesAnnotation, writeLogprobs } from "./content-parts.ts";
-import { callText, messageText, outputItemText } from "./items.ts";
-import { type CallKind, canRun, callKindOf } from "./kinds.ts";
+import { type CallKind, callKindOf, canRun, isHostedEvent } from "./kinds.ts";
+import {
+  callText,
+  messageText,
+  outputItemText,
+  writeLogprobs,
+  writeResponsesAnnotation,
+} from "./items.ts";
 import {
   failedStatus,
   loseExtra,

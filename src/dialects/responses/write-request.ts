@@ -11,8 +11,7 @@ import { writeToolChoice } from "../shared/openai-tools.ts";
 import { addFields, writeExtra, writeParams } from "../shared/params.ts";
 import { forwardedText, withTools } from "../shared/source-text.ts";
 import { othersToolsText, ownToolsText } from "./tools.ts";
-import { withKnownAnnotations } from "./content-parts.ts";
-import { withoutMadeId, writeItem } from "./items.ts";
+import { withKnownAnnotations, withoutMadeId, writeItem } from "./items.ts";
 import { LOGPROBS } from "./read-request.ts";
 import { responsesTraits } from "./traits.ts";
 

@@ -2,15 +2,16 @@ import { isByModel, isBySystem, isOfModelTurn, textMessage } from "../../turn/it
 import type { Decision } from "../../turn/decision.ts";
 import { itemPlace } from "../../turn/path.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { type Profile, takesFrom } from "../../turn/profile.ts";
-import type { Item, Result, Turn } from "../../turn/turn.ts";
-import { idAllocator } from "../names/allocate.ts";
+import { type HistoryRule, type Medium, type Profile, takesFrom } from "../../turn/profile.ts";
+import type { Call, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
+import { idAllocator, isValidId } from "../names/allocate.ts";
 import type { ReasoningTarget } from "../plan/reasoning.ts";
 import type { Toolset } from "../plan/toolset.ts";
-import { type TracedItems, Notes, type RepairContext, rewritten } from "./repair.ts";
-import { fitParts, fitRoles } from "./media.ts";
+import { Draft, Notes, type RepairContext, rewritten, type TracedItems } from "./repair.ts";
 import { pairCalls } from "./pairs.ts";
 import { translate } from "./translate.ts";
+import { isFields, jsonOf } from "../../json/json.ts";
+import { append } from "../../turn/append.ts";
 
 export type HistoryPlan = {
   /** The client's own list if nothing changes. */
@@ -211,3 +212,216 @@ function turnEnd(items: readonly Item<UpstreamName>[], start: number): number {
 const isKnown = (item: Item<UpstreamName>): boolean =>
   item.type === "reasoning" &&
   (item.content.length + item.summary.length > 0 || item.details !== undefined);
+
+/**
+ * True if a conversation needs no change: its items are texts, calls of tools that have the same
+ * name and form on both sides, and results right behind their calls. It is checked in one pass,
+ * because most conversations are like this. `planHistory` decides all others, item by item, and
+ * gives the same items for a plain conversation.
+ */
+export function isPlainHistory(turn: Turn, { identity }: Toolset, profile: Profile): boolean {
+  const { items, places, dialect } = turn;
+  const rule = profile.history ?? noRule;
+  const { roles, ids, names, resultNames, beforeCalls } = rule;
+  const isOwnPaired = rule.paired === true && dialect === profile.dialect && places !== undefined;
+  /** The calls of one answer, the number of those with a result, and all ids. */
+  let calls: Call[] = [];
+  let answered = 0;
+  let seen: Set<string> | undefined;
+  let hasAsked = false;
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at];
+    if (item === undefined) return false;
+    switch (item.type) {
+      case "message": {
+        const { role } = item;
+        if (calls.length > 0 || !isPlainText(item.parts, rule.empty)) return false;
+        if (names === false && item.name !== undefined) return false;
+        if (role === "system" || role === "developer") {
+          if (roles !== undefined && !roles.includes(role)) return false;
+          if (rule.lateSystem === false && at > 0) return false;
+        } else if (role === "user") hasAsked = true;
+        if (role === "assistant") continue;
+        if (rule.behindResults !== undefined && items[at - 1]?.type === "result") return false;
+        continue;
+      }
+      case "call": {
+        const before = items[at - 1];
+        if (answered > 0 || (calls.length > 0 && !profile.tools.parallel)) return false;
+        if (item.kind !== "function" || item.namespace !== undefined) return false;
+        if (!identity.unchanged.has(item.name) || !isFields(jsonOf(item.input))) return false;
+        if (rule.reasoningWithCalls !== undefined) return false;
+        if (beforeCalls !== undefined && !hasAsked) return false;
+        if (isOwnPaired && before !== undefined && places[at] !== places[at - 1])
+          if (before.type === "call" || (before.type === "message" && before.role === "assistant"))
+            return false;
+        seen ??= new Set();
+        if (seen.has(item.id) || item.id === "") return false;
+        if (ids !== undefined && !isValidId(item.id, ids)) return false;
+        seen.add(item.id);
+        calls.push(item);
+        continue;
+      }
+      case "result": {
+        const call = calls[answered];
+        if (call?.id !== item.call || item.kind !== "function") return false;
+        if (item.declares !== undefined || !isPlainText(item.parts, rule.empty)) return false;
+        const isNamed = resultNames === true || item.name !== undefined;
+        if (isNamed && item.name !== String(call.name)) return false;
+        hasAsked = true;
+        if (++answered < calls.length) continue;
+        calls = [];
+        answered = 0;
+        continue;
+      }
+      default:
+        return false;
+    }
+  }
+  return calls.length === 0 && !losesPrefill(turn, profile);
+}
+
+const noRule: HistoryRule = {};
+
+/** True if all parts are text; `empty: false`: and none of them is blank. */
+function isPlainText(parts: readonly Part[], empty: boolean | undefined): boolean {
+  if (empty === false && parts.length === 0) return false;
+  for (const part of parts) {
+    if (part.type !== "text") return false;
+    if (empty === false && part.text.trim() === "") return false;
+  }
+  return true;
+}
+
+/**
+ * Limits messages and results to parts that the upstream takes. An image in a result that may only
+ * hold text follows as a message of the user's, after all results of its group; an image in a
+ * system message follows after that message.
+ */
+function fitParts(history: TracedItems, context: RepairContext): TracedItems {
+  const { rule, profile, notes } = context;
+  const draft = new Draft(history, notes);
+  let following: { readonly parts: Part[]; place: number } | undefined;
+  const follow = (): void => {
+    if (following === undefined) return;
+    const { parts, place } = following;
+    following = undefined;
+    draft.add({ type: "message", role: "user", parts }, place);
+  };
+  for (const [place, item] of history.items.entries()) {
+    if (item.type !== "result") follow();
+    if (item.type !== "message" && item.type !== "result") {
+      draft.keep(place);
+      continue;
+    }
+    const media = mediaFor(item, rule);
+    const isFull = rule.empty !== false || (item.parts.length > 0 && !item.parts.some(isBlank));
+    if (isFull && item.parts.every((part) => isFit(part, media, profile))) {
+      draft.keep(place);
+      continue;
+    }
+    const moved: Part[] = [];
+    const kept = item.parts.map((part): Part => {
+      if (isFit(part, media, profile)) return part;
+      const text = lossText(part, item, rule);
+      draft.note(place, text.action, text.reason);
+      if (text.action === "reshaped") moved.push(part);
+      return { type: "text", text: text.shown };
+    });
+    const parts = isFull ? kept : kept.filter((part) => !isBlank(part));
+    if (!isFull && parts.length === 0) {
+      draft.note(place, "repaired", "the upstream does not accept empty content");
+      if (item.type === "result") parts.push({ type: "text", text: "(no output)" });
+    }
+    if (isFull || parts.length > 0) draft.add({ ...item, parts }, place);
+    if (moved.length === 0) continue;
+    following ??= { parts: [], place };
+    following.place = place;
+    if (item.type === "result")
+      following.parts.push({ type: "text", text: `From the result of call ${item.call}:` });
+    append(following.parts, moved);
+  }
+  follow();
+  return draft.history();
+}
+
+const mediaFor = (item: Message | Result, rule: HistoryRule): readonly Medium[] | undefined => {
+  if (item.type === "result") return rule.resultMedia;
+  return isBySystem(item) ? (rule.systemMedia ?? rule.media) : rule.media;
+};
+
+const isBlank = (part: Part): boolean => part.type === "text" && part.text.trim() === "";
+
+function isFit(part: Part, media: readonly Medium[] | undefined, profile: Profile): boolean {
+  if (part.type === "text" || part.type === "refusal") return true;
+  if (part.type === "opaque") return takesFrom(part.dialect, profile);
+  return media === undefined || media.includes(part.type);
+}
+
+/** The text in place of a part that the upstream does not take here: the part follows, or is dropped. */
+function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
+  const isMedium = part.type === "image" || part.type === "file" || part.type === "audio";
+  const mayMove = item.type === "result" || isBySystem(item);
+  if (isMedium && mayMove && (media?.includes(part.type) ?? true)) {
+    const where = item.type === "result" ? "results" : "system messages";
+    const reason = `${part.type}s in ${where} are sent in a user message after them`;
+    const shown = `(The ${part.type} follows in the next message.)`;
+    return { action: "reshaped", reason, shown } as const;
+  }
+  const raw = part.type === "opaque" && isFields(part.raw) ? part.raw.type : part.type;
+  const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown";
+  const reason = `the upstream does not accept ${name} parts here`;
+  return { action: "dropped", reason, shown: `(The ${name} part here cannot be shown.)` } as const;
+}
+
+/** Puts messages under roles that the upstream knows, and in places where it takes them. */
+function fitRoles(history: TracedItems, context: RepairContext): TracedItems {
+  const { roles, lateSystem, reminderTag } = context.rule;
+  if (roles === undefined && lateSystem !== false) return history;
+  let isAtStart = true;
+  /** The parts of the message that the messages at the beginning have become. */
+  let leading: Part[] | undefined;
+  return rewritten(history, context, (item, place, draft) => {
+    if (!isBySystem(item)) {
+      isAtStart = false;
+      return draft.keep(place);
+    }
+    const role =
+      roles === undefined || roles.includes(item.role) ? item.role : nearest(item.role, roles);
+    if (role !== item.role)
+      draft.note(place, "reshaped", `${item.role} messages are sent as ${role} messages`);
+    const previous = draft.last();
+    if (lateSystem !== false || previous === undefined || role === "user") {
+      leading = undefined;
+      if (role === item.role) draft.keep(place);
+      else draft.add({ ...item, role }, place);
+    } else if (isAtStart && previous.type === "message" && item.parts.every(isText)) {
+      draft.note(place, "reshaped", "the messages at the beginning are joined into one");
+      if (leading === undefined) {
+        leading = [...previous.parts];
+        draft.replaceLast({ ...previous, parts: leading });
+      }
+      append(leading, [{ type: "text", text: "\n\n" }, ...item.parts]);
+    } else {
+      isAtStart = false;
+      const parts = reminderTag === undefined ? undefined : item.parts.map(reminder(reminderTag));
+      const how = parts === undefined ? "" : ", in tags that mark them";
+      const reason = `later ${role} messages are sent as user messages${how}`;
+      draft.note(place, parts === undefined ? "changed" : "reshaped", reason);
+      draft.add({ ...item, role: "user", parts: parts ?? item.parts }, place);
+    }
+  });
+}
+
+/** Marks instructions among the user's words by a tag that models know. */
+const reminder =
+  (tag: string) =>
+  (part: Part): Part =>
+    part.type === "text" ? { ...part, text: `<${tag}>\n${part.text}\n</${tag}>` } : part;
+
+const isText = (part: Part): boolean => part.type === "text";
+
+const nearest = (role: Message["role"], roles: readonly Message["role"][]): Message["role"] => {
+  const other = role === "developer" ? "system" : "developer";
+  return roles.includes(other) ? other : "user";
+};

@@ -14,8 +14,7 @@ import { genericMessages } from "../../profiles/generic.ts";
 import type { HistoryRule } from "../../turn/profile.ts";
 import type { Item } from "../../turn/turn.ts";
 import { toolsetOf } from "../plan/toolset.ts";
-import { planHistory } from "./history.ts";
-import { isPlainHistory } from "./plain.ts";
+import { isPlainHistory, planHistory } from "./history.ts";
 
 const tools = [fn("look"), fn("x/y")];
 
