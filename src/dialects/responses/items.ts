@@ -1,5 +1,4 @@
 import { isFields, jsonOf } from "../../json/json.ts";
-import { textMessage } from "../../turn/item.ts";
 import { groupOf } from "../../turn/item-ids.ts";
 import { type AnyName, clientName } from "../../turn/names.ts";
 import type {
@@ -43,8 +42,8 @@ import {
 /** The path of an item in the request, and the recorder of its repairs. */
 type FieldContext = { readonly path: string; readonly repair: Repair };
 
-const roles: readonly unknown[] = ["user", "assistant", "system", "developer"];
-const isRole = (value: unknown): value is Role => roles.includes(value);
+const roles = ["user", "assistant", "system", "developer"] as const;
+const knownRoles: ReadonlySet<unknown> = new Set(roles);
 const ROLES = `one of ${roles.map((role) => JSON.stringify(role)).join(", ")}`;
 
 /** A value as text: some clients write it as JSON text. */
@@ -105,7 +104,8 @@ function plainMessage(raw: unknown): Message | undefined {
     if (key !== "role" && key !== "content" && (key !== "type" || fields.type !== "message"))
       return undefined;
   const { role, content } = fields;
-  return typeof content === "string" && isRole(role) ? textMessage(role, content) : undefined;
+  if (typeof content !== "string" || !knownRoles.has(role)) return undefined;
+  return { type: "message", role: role as Role, parts: [{ type: "text", text: content }] };
 }
 
 const declared = (tools: unknown, path: string): ToolDeclarations | undefined =>
@@ -118,10 +118,10 @@ const ofMessages = ["type", "role", "content", "id", "phase"];
 
 function readMessage(raw: Fields, { path, repair }: FieldContext): Message {
   const { role, status } = raw;
-  if (!isRole(role)) throw wrongType(role, `${path}.role`, ROLES);
+  if (!knownRoles.has(role)) throw wrongType(role, `${path}.role`, ROLES);
   return {
     type: "message",
-    role,
+    role: role as Role,
     id: optionalTextAt(raw.id, `${path}.id`),
     phase: optionalTextAt(raw.phase, `${path}.phase`),
     parts: readContent(raw.content, `${path}.content`, responsesForm, repair),

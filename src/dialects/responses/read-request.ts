@@ -6,9 +6,9 @@ import {
   fieldsAt,
   invalid,
   optionalFlagAt,
-  optionalTextAt,
   readModel,
   repairInto,
+  textAt,
   wrongType,
   type Repair,
 } from "../shared/shape.ts";
@@ -74,8 +74,8 @@ export function readRequest(body: Fields): Turn {
  */
 function readItems(body: Fields, params: Params, repair: Repair): Item[] {
   const items: Item[] = [];
-  const { input } = body;
-  const instructions = optionalTextAt(body.instructions, "instructions") ?? "";
+  const { input, instructions: given } = body;
+  const instructions = given == null ? "" : textAt(given, "instructions");
   if (instructions !== "")
     items.push({ ...textMessage("system", instructions), instructions: true });
   if (input === undefined || input === null) {
