@@ -8,6 +8,7 @@ import {
   type AgainstResult,
 } from "../../src/observe/recording/replay/replay-against.ts";
 import { answerInChat, type FakeAnswer } from "../support/fake-model.ts";
+import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { cut, fakeUpstream, frame, json, sse, type Model } from "../support/fake-upstream.ts";
 import { onto } from "../support/serve.ts";
@@ -63,7 +64,7 @@ async function bundleOf({
 
 type Live = Scene & {
   readonly live?: Model;
-  readonly dialect?: "chat" | "messages";
+  readonly dialect?: "chat" | "messages" | "gemini";
   /** Where the live upstream is; default: where `live` answers. */
   readonly url?: string;
   readonly against?: string;
@@ -102,6 +103,34 @@ describe("a recorded turn asked again of a live upstream", () => {
     });
     expect(result).toMatchObject({ outcome: "same", target: "fake/claude-x" });
   });
+
+  it.each(["generateContent", "streamGenerateContent", "streamGenerateContent?alt=sse"])(
+    "is the same for a client of Gemini (%s), on a Gemini upstream too",
+    async (action) => {
+      const scene: Live = {
+        path: `/v1beta/models/m:${action}`,
+        body: {
+          contents: [{ role: "user", parts: [{ text: "How is it in Paris?" }] }],
+          tools: [
+            {
+              functionDeclarations: [
+                { name: weather.name, parametersJsonSchema: weather.parameters },
+              ],
+            },
+          ],
+        },
+      };
+      const inGemini: Model = ({ path }) => answerInGemini(path, paris);
+      expect(await asked(scene)).toMatchObject({ outcome: "same" });
+      const other = await asked({ ...scene, dialect: "gemini", live: inGemini });
+      expect(other).toMatchObject({ outcome: "same", recorded: { calls: ["get_weather"] } });
+      const talking = saying({ text: "It is warm." });
+      expect(await asked({ ...scene, live: talking })).toMatchObject({
+        outcome: "different",
+        difference: { recorded: "get_weather" },
+      });
+    },
+  );
 
   it.each([
     [

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { chat } from "../../dialects/chat/chat.ts";
+import { gemini } from "../../dialects/gemini/gemini.ts";
 import { responses } from "../../dialects/responses/responses.ts";
 import { planTools } from "../../tools/plan/plan.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Fields } from "../../turn/turn.ts";
 import { genericChat } from "../../profiles/generic.ts";
 import { genericResponses } from "../../profiles/generic.ts";
+import { gemini as geminiProfile } from "../../profiles/gemini.ts";
 import { clientPathOf } from "./client-fault.ts";
 
 const asChat: Fields = {
@@ -36,17 +38,29 @@ const asResponses: Fields = {
   text: { format: { type: "json_schema", name: "n", schema: { type: "object" } } },
 };
 
-const dialects = { chat, responses };
+const asGemini: Fields = {
+  model: "m",
+  systemInstruction: { parts: [{ text: "Be kind." }] },
+  contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+  generationConfig: {
+    maxOutputTokens: 5,
+    responseMimeType: "application/json",
+    responseJsonSchema: { type: "object" },
+  },
+};
+
+const dialects = { chat, responses, gemini };
+const bodies = { chat: asChat, responses: asResponses, gemini: asGemini };
 
 /** What a client is told that an upstream blames. */
 const blamed = (
   door: keyof typeof dialects,
   said: string,
   profile: Profile,
-  body = door === "chat" ? asChat : asResponses,
+  body: Fields = bodies[door],
 ): string | undefined => {
   const plan = planTools(dialects[door].door.readRequest(body), profile);
-  const traits = profile === genericChat ? chat.traits : responses.traits;
+  const { traits } = dialects[profile.dialect as keyof typeof dialects];
   return clientPathOf(said, { plan, profile, traits });
 };
 
@@ -81,6 +95,29 @@ describe("what an upstream blames", () => {
     ["text.verbosity", undefined],
   ])("has a client's own name: %s of a Responses upstream is %s of a chat client", (said, own) => {
     expect(blamed("chat", said, genericResponses)).toBe(own);
+  });
+
+  it.each([
+    ["contents[1].parts[0].text", "messages"],
+    ["system_instruction.parts[0]", "messages"],
+    ["generation_config.max_output_tokens", "max_completion_tokens"],
+    ["generationConfig.thinkingConfig.thinkingLevel", "reasoning_effort"],
+    ["tools[0].function_declarations[0].name", "tools[1].function.name"],
+    ["tools[0].functionDeclarations[7].name", "tools"],
+    ["generation_config.response_json_schema", "response_format"],
+    ["generation_config.top_k", undefined],
+  ])("has a client's own name: %s of a Gemini upstream is %s of a chat client", (said, own) => {
+    expect(blamed("chat", said, geminiProfile)).toBe(own);
+  });
+
+  it.each([
+    ["messages[0].content", "systemInstruction"],
+    ["messages[1].content", "contents"],
+    ["max_tokens", "generationConfig.maxOutputTokens"],
+    ["response_format.json_schema.schema", "generationConfig.responseJsonSchema"],
+    ["temperature", undefined],
+  ])("has a client's own name: %s of a chat upstream is %s of a Gemini client", (said, own) => {
+    expect(blamed("gemini", said, genericChat)).toBe(own);
   });
 
   it("is left as it is where the upstream was sent the client's own request", () => {

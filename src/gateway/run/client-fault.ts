@@ -44,8 +44,8 @@ function ownSteps(steps: Steps, { plan, profile, traits }: Sent): Steps {
   // An upstream that speaks no dialect is sent the client's words.
   const words = traits ?? asked.traits;
   const { conversation, instructions, blamedAs = [] } = words;
-  if ([conversation, instructions, ...blamedAs].includes(head))
-    return itemSteps(head, rest, plan, words);
+  const named = [conversation, instructions, ...blamedAs].find((one) => isAlike(one, head));
+  if (named !== undefined) return itemSteps(named, rest, plan, words);
   if (head === "tools") return toolSteps(rest, plan);
   const format = after(words.format.path, steps);
   if (format !== undefined) return formatSteps(format, plan, words);
@@ -78,8 +78,13 @@ function itemSteps(
 const isSame = (asked: Plan["asked"], turn: Plan["turn"]): boolean =>
   (asked.items as unknown) === turn.items;
 
-function toolSteps([at = "", ...rest]: Steps, { asked, turn, verdicts }: Plan): Steps {
-  const name = turn.tools[Number(at)]?.name;
+function toolSteps([at = "", ...all]: Steps, { asked, turn, verdicts }: Plan): Steps {
+  // Some APIs have a list of functions within an entry.
+  const [list = "", nth, ...inEntry] = all;
+  const isNested = isAlike(list, "functionDeclarations");
+  const functions = isNested ? turn.tools.filter(({ type }) => type === "function") : turn.tools;
+  const rest = isNested ? inEntry : all;
+  const name = functions[Number(isNested ? nth : at)]?.name;
   const path = verdicts.find(({ upstreamName }) => upstreamName === name)?.path;
   if (name === undefined || path === undefined) return ["tools"];
   const steps = stepsOf(path);
@@ -101,9 +106,14 @@ function formatSteps(rest: Steps, { asked }: Plan, upstream: DialectTraits): Ste
 /** The steps after a path, if they begin with it. */
 function after(path: string, steps: Steps): Steps | undefined {
   const start = stepsOf(path);
-  const isStart = start.length > 0 && start.every((step, at) => step === steps[at]);
+  const isStart = start.length > 0 && start.every((step, at) => isAlike(step, steps[at]));
   return isStart ? steps.slice(start.length) : undefined;
 }
+
+/** True if two names of fields are one in snake and in camel case: some APIs blame the other form. */
+const isAlike = (one: string | undefined, other: string | undefined): boolean =>
+  one !== undefined && plain(one) === plain(other ?? "");
+const plain = (name: string): string => name.replaceAll("_", "").toLowerCase();
 
 /** As far as a request goes along. */
 function within(body: Fields, steps: Steps): Steps {
