@@ -77,6 +77,13 @@ const asked: Readonly<Record<string, readonly [path: string, body: Body]>> = {
       tools: names.map((name) => ({ type: "function", function: { name } })),
     },
   ],
+  gemini: [
+    "/v1beta/models/{model}:{action}",
+    {
+      contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+      tools: [{ functionDeclarations: names.map((name) => ({ name })) }],
+    },
+  ],
   messages: [
     "/v1/messages",
     {
@@ -89,10 +96,13 @@ const asked: Readonly<Record<string, readonly [path: string, body: Body]>> = {
 
 const answerTo = async (door: string, more: Body): Promise<string> => {
   const [path = "", body] = asked[door] ?? [];
-  const response = await fetch(here.served.url + path, {
+  const { model, stream } = more as { model: string; stream?: boolean };
+  const action = stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
+  const place = path.replace("{model}", model).replace("{action}", action);
+  const response = await fetch(here.served.url + place, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ...body, ...more }),
+    body: JSON.stringify(door === "gemini" ? body : { ...body, ...more }),
   });
   expect(response.status).toBe(200);
   return response.text();
@@ -118,6 +128,15 @@ describe.each(Object.keys(outputs))("a call that is incomplete in an answer (%s)
     const text = await answerTo("chat", { model: where, stream: true });
     expect(text.match(/"finish_reason":"\w+"/g)).toEqual(['"finish_reason":"length"']);
   });
+
+  it.each([true, false])(
+    "leaves no call in an answer of Gemini, whose clients run them all (stream: %s)",
+    async (stream) => {
+      const text = await answerTo("gemini", { model: where, stream });
+      expect(text.match(/"finishReason":"\w+"/g)).toEqual(['"finishReason":"MAX_TOKENS"']);
+      expect(text).not.toContain("functionCall");
+    },
+  );
 
   it("does not end a stream of Messages as calls do, and is not closed", async () => {
     const text = await answerTo("messages", { model: where, stream: true });

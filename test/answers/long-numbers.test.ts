@@ -12,9 +12,14 @@ const calls = [{ id: "toolu_1", name: "look", arguments: args }];
 /** The whole answer of a Messages model, in which arguments are a value. */
 const wholeMessage = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"toolu_1","name":"look","input":${args}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`;
 
+/** The same of a Gemini model. */
+const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"look","args":${args}}}]},"finishReason":"STOP"}]}`;
+
 function answer(path: string, body: Body): Answer {
   if (path.endsWith("/chat/completions")) return answerInChat(body, { calls });
   if (path.endsWith("/responses")) return answerInResponses(body, { calls });
+  if (path.includes(":stream")) return sse(`data: ${geminiAnswer}\r\n\r\n`);
+  if (path.includes(":generate")) return json(geminiAnswer);
   if (body["stream"] !== true) return json(wholeMessage);
   const message = { ...(JSON.parse(wholeMessage) as Body), content: [], stop_reason: null };
   const block = { type: "tool_use", id: "toolu_1", name: "look", input: {} };
@@ -54,6 +59,10 @@ const requests = {
     path: "/v1/messages",
     text: `"max_tokens":99,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"look","input":${args}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"Seen."}]}],"tools":[{"name":"look","input_schema":${JSON.stringify(schema)}}]`,
   },
+  gemini: {
+    path: "/v1beta/models/{model}:{action}",
+    text: `"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"functionCall":{"id":"c","name":"look","args":${args}}}]},{"role":"user","parts":[{"functionResponse":{"id":"c","name":"look","response":{"output":"Seen."}}}]}],"tools":[{"functionDeclarations":[{"name":"look","parametersJsonSchema":${JSON.stringify(schema)}}]}]`,
+  },
 } as const;
 /** The answer, with the pieces of arguments put together behind it. */
 const joined = (text: string): string =>
@@ -62,17 +71,20 @@ const joined = (text: string): string =>
     .map(([, piece]) => piece)
     .join("");
 
-const names = ["chat", "responses", "messages"] as const;
+const names = ["chat", "responses", "messages", "gemini"] as const;
 
 it.each(crossProduct({ door: names, up: names, stream: [true, false] }))(
   "a long number in arguments keeps its digits: $door door, $up upstream, stream $stream",
   async ({ door, up, stream }) => {
     const { path, text } = requests[door];
+    const action = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+    const place = path.replace("{model}", `${up}/m`).replace("{action}", action);
+    const head = door === "gemini" ? "" : `"model":"${up}/m","stream":${stream},`;
     const before = here.upstream.requests.length;
-    const response = await fetch(here.served.url + path, {
+    const response = await fetch(here.served.url + place, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: `{"model":"${up}/m","stream":${stream},${text}}`,
+      body: `{${head}${text}}`,
     });
     expect(joined(await response.text())).toContain(LONG);
     expect(here.upstream.requests[before]?.text).toContain(LONG);

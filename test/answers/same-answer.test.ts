@@ -1,7 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bodyForms, chatBody, chatChunks, chatForms } from "../support/chat-forms.ts";
-import { askWithin, doors, readAnswer, type DoorName } from "../support/client.ts";
+import {
+  askWithin,
+  readAnswer,
+  readDoors,
+  type DoorName,
+  type ReadDoor,
+} from "../support/client.ts";
 import { json, sse, type Answer } from "../support/fake-upstream.ts";
 import { responsesBody, responsesForms, responsesFrames } from "../support/responses-forms.ts";
 import {
@@ -16,13 +22,18 @@ import { sharedGateway } from "../support/shared-gateway.ts";
 let answer: Answer;
 const here = sharedGateway(() => answer);
 
+const showsThoughts = { generationConfig: { thinkingConfig: { includeThoughts: true } } };
 const valueOf = (input: string): unknown => JSON.parse(input === "" ? "{}" : input);
 
 /** What a client hears as a stream, and as a whole. */
-async function heard(door: DoorName, dialect: DoorName): Promise<unknown[]> {
+async function heard(door: ReadDoor, dialect: DoorName): Promise<unknown[]> {
   const both: unknown[] = [];
   for (const stream of [true, false]) {
-    const response = await askWithin(here.served, door, { model: `${dialect}/m`, stream });
+    const response = await askWithin(here.served, door, {
+      model: `${dialect}/m`,
+      stream,
+      ...(door === "gemini" && showsThoughts),
+    });
     const { text, reasoning, calls, error } = await readAnswer(door, response);
     const called = calls.map(({ name, input, complete }) => [name, valueOf(input), complete]);
     both.push({ text, reasoning, calls: called, error });
@@ -39,7 +50,7 @@ function meant({ text, reasoning, calls }: RandomAnswer): unknown[] {
 
 const numRuns = 40;
 
-describe.each(doors)("what a model says is what a client hears at the %s door", (door) => {
+describe.each(readDoors)("what a model says is what a client hears at the %s door", (door) => {
   it("in whatever form a chat upstream streams it", async () => {
     await fc.assert(
       fc.asyncProperty(anyAnswer, chatForms, anyWireForm, async (said, form, wiring) => {

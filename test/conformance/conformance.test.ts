@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { createGateway, type Gateway } from "../../src/index.ts";
+import { received } from "../support/client-answer.ts";
 import type { OpenBackend } from "./backend.ts";
 import type { ReadChoice, TestDoor } from "./door.ts";
 import { builtinDoors } from "./doors.ts";
@@ -88,21 +89,8 @@ async function checkAnswer(one: Case, response: Response, says: readonly Said[])
   expect(read.usage).toEqual(COUNTS);
 }
 
-/** All that came of an answer whose connection may break off. */
-async function textOf({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const chunk of body ?? [])
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
-  } catch {
-    return text;
-  }
-  return text;
-}
-
 async function checkFailure({ door }: Case, response: Response, after?: string): Promise<void> {
-  const text = await textOf(response);
+  const { text } = await received(response);
   if (after === undefined) {
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(door.readError(text)).toContain(BROKEN);

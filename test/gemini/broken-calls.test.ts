@@ -1,5 +1,6 @@
 import { GoogleGenAI } from "@google/genai";
 import { describe, expect, it } from "vitest";
+import { received } from "../support/client-answer.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInChat, answerInResponses, type FakeAnswer } from "../support/fake-model.ts";
@@ -94,25 +95,13 @@ async function openOn(back: Back) {
       });
       if (!response.ok)
         return { chunks: [], error: ((await response.json()) as Body)["error"] as Body };
-      return readGeminiStream(await broken(response));
+      return readGeminiStream((await received(response)).text);
     },
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
       await upstream[Symbol.asyncDispose]();
     },
   };
-}
-
-async function broken({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const piece of body ?? [])
-      text += decoder.decode(piece as Uint8Array, { stream: true });
-  } catch {
-    return text;
-  }
-  return text;
 }
 
 const callsIn = ({ chunks }: ReturnType<typeof readGeminiStream>): unknown[] =>

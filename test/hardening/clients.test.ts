@@ -218,6 +218,18 @@ const withAddress: Readonly<Record<string, (address: string) => object>> = {
       },
     ],
   }),
+  "/v1beta/models/m:generateContent": (address) => ({
+    contents: [
+      {
+        role: "user",
+        parts: [
+          { text: "Hi" },
+          { fileData: { mimeType: "image/png", fileUri: address } },
+          { fileData: { mimeType: "application/pdf", fileUri: address } },
+        ],
+      },
+    ],
+  }),
   "/v1/messages": (address) => ({
     max_tokens: 9,
     messages: [
@@ -234,7 +246,7 @@ const withAddress: Readonly<Record<string, (address: string) => object>> = {
 };
 
 describe("addresses that a request names", () => {
-  const dialects = ["chat", "responses", "messages"] as const;
+  const dialects = ["chat", "responses", "messages", "gemini"] as const;
   const pairs = Object.keys(withAddress).flatMap((door) =>
     dialects.map((dialect) => ({ door, dialect })),
   );

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { ask, doors, readAnswer } from "../support/client.ts";
+import { ask, readAnswer, readDoors } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { fakeUpstream, sse } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
 import { onto, serve } from "../support/serve.ts";
 
-it.each(doors)("an answer without end has a truthful end at the %s door", async (door) => {
+it.each(readDoors)("an answer without end has a truthful end at the %s door", async (door) => {
   const word = chunk(0, { content: "w".repeat(1000) });
   await using upstream = await fakeUpstream(() => sse(...Array.from({ length: 400 }, () => word)));
   await using served = await serve({
@@ -56,9 +56,9 @@ it.each(Object.keys(pieces))("an answer of %s has an end at every door", async (
     ...onto("chat", upstream.url),
     server: { answer_limit: 200_000 },
   });
-  for (const door of doors) {
-    await (await ask(served, door, { stream: true })).text();
-    await until(() => served.turns().length === doors.indexOf(door) + 1);
+  for (const door of readDoors) {
+    await readAnswer(door, await ask(served, door, { stream: true }));
+    await until(() => served.turns().length === readDoors.indexOf(door) + 1);
     expect([door, served.turns().at(-1)?.fault]).toEqual([door, "upstream.too_long"]);
   }
 });

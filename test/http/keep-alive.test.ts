@@ -3,8 +3,10 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import { received } from "../support/client-answer.ts";
 import { chunk } from "../support/fake-model.ts";
 import { cut, done, fakeUpstream, sse, type Step } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -104,6 +106,13 @@ const clients: Readonly<Record<string, Client>> = {
     });
     return await stream.finalText();
   },
+  async gemini(url) {
+    const { models } = new GoogleGenAI({ apiKey: "unused", httpOptions: { baseUrl: url } });
+    let text = "";
+    const asked = { model: "m", contents: "Hi" };
+    for await (const chunk of await models.generateContentStream(asked)) text += chunk.text ?? "";
+    return text;
+  },
 };
 
 async function throughProxy(
@@ -144,6 +153,7 @@ describe.concurrent("a stream whose upstream is silent, before its first event a
           "responses that are followed later": "So long.",
           "responses that another gateway makes": "So long.",
           messages: "So long.",
+          gemini: "So long.",
         });
       });
     },
@@ -170,20 +180,33 @@ const doors = {
     path: "/v1/messages",
     body: { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
   },
+  gemini: {
+    path: "/v1beta/models/m:streamGenerateContent?alt=sse",
+    body: { contents: [{ parts: [{ text: "Hi" }] }] },
+  },
+} as const;
+const doorNames = ["chat", "responses", "messages", "gemini"] as const;
+
+const keepAlives = {
+  chat: /^: keep-alive$/gm,
+  responses: /^: keep-alive$/gm,
+  messages: /^event: ping$/gm,
+  gemini: /(?<=^|\r\n\r\n)\r\n/g,
 } as const;
 
 const terminals = {
   chat: [/"error":\{/, /data: \[DONE\]\n\n$/],
   responses: [/event: error\n/, /event: response\.failed\n/],
   messages: [/event: error\n/],
+  gemini: [/data: \{"error":\{"code":503,[^\r\n]*\r\n\r\n$/],
 } as const;
 
-describe.concurrent.each(["chat", "responses", "messages"] as const)("at the %s door", (door) => {
+describe.concurrent.each(doorNames)("at the %s door", (door) => {
   const request = {
     path: doors[door].path,
     body: { model: "m", stream: true, ...doors[door].body },
   };
-  const keepAlive = door === "messages" ? /^event: ping$/gm : /^: keep-alive$/gm;
+  const keepAlive = keepAlives[door];
 
   it("a failure behind the first keep-alive is the terminal event of the stream", async () => {
     async function* failing(): AsyncGenerator<Sent> {
@@ -200,7 +223,7 @@ describe.concurrent.each(["chat", "responses", "messages"] as const)("at the %s 
       headers: { "content-type": "application/json" },
       body: JSON.stringify(request.body),
     });
-    const text = await response.text();
+    const { text } = await received(response);
     expect(response.status).toBe(200);
     expect(text).toMatch(keepAlive);
     for (const terminal of terminals[door]) expect(text).toMatch(terminal);

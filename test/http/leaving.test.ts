@@ -1,10 +1,12 @@
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
+import { received } from "../support/client-answer.ts";
 import {
   ask,
   bodyFor,
   doors,
+  readDoors,
   doorUrl,
   readStream,
   readAnswer,
@@ -44,7 +46,7 @@ const failure = (asked: Promise<Response>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe.each(doors)("a client of the %s door that leaves", (door) => {
+describe.each(readDoors)("a client of the %s door that leaves", (door) => {
   it.each([true, false])(
     "before the upstream has answered takes the upstream along (stream: %s)",
     async (stream) => {
@@ -157,7 +159,7 @@ describe("many clients", () => {
   });
 });
 
-describe.each(doors)("a slow client of the %s door", (door) => {
+describe.each(readDoors)("a slow client of the %s door", (door) => {
   const PIECE = "x".repeat(16_000);
   const PIECES = 3_200;
 
@@ -185,7 +187,7 @@ describe.each(doors)("a slow client of the %s door", (door) => {
 
   /** An answer that nobody reads yet. */
   async function open(served: Served): Promise<IncomingMessage> {
-    const asking = request(doorUrl(served, door), {
+    const asking = request(doorUrl(served, door, { stream: true }), {
       method: "POST",
       headers: { "content-type": "application/json" },
     });
@@ -218,14 +220,14 @@ it("lets turns under way end when it closes, and takes no new ones", async () =>
 
 it("ends those that outstay the grace honestly", async () => {
   await using upstream = await fakeUpstream(() => sse(...hello, hang));
-  for (const door of doors) {
+  for (const door of readDoors) {
     const served = await serve(onto("chat", upstream.url));
     const response = await ask(served, door, { stream: true });
-    const text = response.text();
+    const text = received(response);
     const asked = ask(served, door);
     await until(() => upstream.requests.length % 2 === 0);
     await served[Symbol.asyncDispose]();
-    expect(readStream(door, await text).error).toBeDefined();
+    expect(readStream(door, (await text).text).error).toBeDefined();
     expect(await readAnswer(door, await asked)).toMatchObject({
       status: 503,
       error: { code: "gateway.stopping" },

@@ -1,4 +1,5 @@
 import type { BuiltinDialectName } from "../../src/dialects/registry.ts";
+import { received } from "../support/client-answer.ts";
 import { fakeUpstream, type Body, type Model } from "../support/fake-upstream.ts";
 import { foldGemini, readGeminiStream, type GeminiForm } from "../support/gemini-reader.ts";
 import { onto, serve } from "../support/serve.ts";
@@ -53,7 +54,7 @@ export async function askGemini(
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify({ ...hi, ...body }),
   });
-  const { text, isWhole } = await textOf(response);
+  const { text, isWhole } = await received(response);
   const isStream = stream !== undefined && response.ok;
   const read = isStream ? readGeminiStream(text, stream) : undefined;
   const answer = read === undefined ? (JSON.parse(text) as Body) : foldGemini(read.chunks);
@@ -71,17 +72,4 @@ export async function askGemini(
     sent: upstream.requests.map((request) => request.body),
     decisions: decisions.map((one) => `${one["action"]} ${one["path"]}: ${one["reason"]}`),
   };
-}
-
-/** The text of an answer whose connection may break off. */
-async function textOf({ body }: Response): Promise<Pick<Asked, "text" | "isWhole">> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const piece of body ?? [])
-      text += decoder.decode(piece as Uint8Array, { stream: true });
-  } catch {
-    return { text, isWhole: false };
-  }
-  return { text, isWhole: true };
 }

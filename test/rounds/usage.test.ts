@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
 import type { TurnDone } from "../../src/observe/happening.ts";
 import { usageLine } from "../../src/observe/lines.ts";
+import { answerInGemini, geminiChunk, geminiFrame } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
 import { answerInChat, answerInResponses, chunk } from "../support/fake-model.ts";
 import {
@@ -32,10 +33,14 @@ const doors = {
     path: "/v1/messages",
     body: { max_tokens: 4096, messages: [{ role: "user", content: "Hi" }] },
   },
+  gemini: {
+    path: "/v1beta/models/m:streamGenerateContent?alt=sse",
+    body: { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+  },
 } as const;
 type Door = keyof typeof doors;
 const doorNames = Object.keys(doors) as Door[];
-const dialects = ["chat", "responses", "messages"] as const;
+const dialects = ["chat", "responses", "messages", "gemini"] as const;
 type Dialect = (typeof dialects)[number];
 
 /** "Hi", and the marks around a message. */
@@ -58,7 +63,9 @@ const post = (
 async function told(response: Response): Promise<readonly [number, number] | undefined> {
   const text = await response.text();
   const counts = [
-    ...text.matchAll(/"(?:prompt|input)_tokens":(\d+).*?"(?:completion|output)_tokens":(\d+)/g),
+    ...text.matchAll(
+      /"(?:(?:prompt|input)_tokens|promptTokenCount)":(\d+).*?"(?:(?:completion|output)_tokens|candidatesTokenCount)":(\d+)/g,
+    ),
   ].map(([, input, output]) => [Number(input), Number(output)] as const);
   return counts.at(-1);
 }
@@ -95,6 +102,13 @@ const uncounted: Readonly<Record<Dialect, (asked: Body, text: string, ...end: St
       ),
     responses: (asked, text, ...end) => before(answerInResponses(asked, { text }), 1, end),
     messages: (asked, text, ...end) => before(answerInMessages(asked, { text }), 2, end),
+    gemini: (_, text, ...end) =>
+      sse(
+        ...(text.match(/.{1,4000}/g) ?? []).map((piece) =>
+          geminiFrame({ ...geminiChunk([{ text: piece }]), usageMetadata: undefined }),
+        ),
+        ...end,
+      ),
   };
 
 const before = ({ steps, ...answer }: Answer, last: number, end: readonly Step[]): Answer => ({
@@ -253,11 +267,13 @@ const counting: Readonly<Record<Dialect, (asked: Body, text: string) => Answer>>
     ),
   responses: (asked, text) => uncounted.responses(asked, text, cut),
   messages: (asked, text) => uncounted.messages(asked, text, cut),
+  gemini: (asked, text) => uncounted.gemini(asked, text, cut),
 };
 const answering: Readonly<Record<Dialect, (asked: Body, text: string) => Answer>> = {
   chat: (asked, text) => answerInChat(asked, { text }),
   responses: (asked, text) => answerInResponses(asked, { text }),
   messages: (asked, text) => answerInMessages(asked, { text }),
+  gemini: (_, text) => answerInGemini("/m:streamGenerateContent?alt=sse", { text }),
 };
 
 const onto2 = (dialect: Dialect, first: FakeUpstream, second: FakeUpstream): ConfigInput => ({
@@ -268,8 +284,11 @@ const onto2 = (dialect: Dialect, first: FakeUpstream, second: FakeUpstream): Con
   models: { m: ["a/one", "b/two"] },
 });
 
+/** Upstreams whose answers another may continue: those of Gemini may pause, and continue themselves. */
+const continued = dialects.filter((dialect) => dialect !== "gemini");
+
 describe.each(doorNames)("a turn that two upstreams answer at the %s door", (door) => {
-  it.each(dialects)("is told and charged what both %s upstreams used", async (dialect) => {
+  it.each(continued)("is told and charged what both %s upstreams used", async (dialect) => {
     await using first = await fakeUpstream(({ body }) => counting[dialect](body, words(20)));
     await using second = await fakeUpstream(({ body }) => answering[dialect](body, "The rest."));
     await using served = await serve(onto2(dialect, first, second));

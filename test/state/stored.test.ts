@@ -1,8 +1,9 @@
 import { APIError, type OpenAI } from "openai";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../sdk/gateway.ts";
+import { answerInGemini } from "../support/fake-gemini.ts";
 import { answerInMessages } from "../support/fake-messages.ts";
-import { answerInChat, answerInResponses } from "../support/fake-model.ts";
+import { answerInChat, answerInResponses, type FakeAnswer } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -10,16 +11,22 @@ import {
   type Answer,
   type Body,
   type FakeUpstream,
+  type ReceivedRequest,
 } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 
-const answers = { chat: answerInChat, responses: answerInResponses, messages: answerInMessages };
+const answers = {
+  chat: ({ body }: ReceivedRequest, say: FakeAnswer) => answerInChat(body, say),
+  responses: ({ body }: ReceivedRequest, say: FakeAnswer) => answerInResponses(body, say),
+  messages: ({ body }: ReceivedRequest, say: FakeAnswer) => answerInMessages(body, say),
+  gemini: ({ path }: ReceivedRequest, say: FakeAnswer) => answerInGemini(path, say),
+};
 type Dialect = keyof typeof answers;
 const dialects = Object.keys(answers) as Dialect[];
 
 /** Says one thing after another; an upstream that speaks Responses gives each answer an id of its own. */
 const saying = (dialect: Dialect): Promise<FakeUpstream> =>
-  fakeUpstream(({ body }, at) => numbered(answers[dialect](body, { text: `Answer ${at}.` }), at));
+  fakeUpstream((request, at) => numbered(answers[dialect](request, { text: `Answer ${at}.` }), at));
 
 const numbered = (answer: Answer, at: number): Answer => {
   const steps = [...(answer.steps as Iterable<string>)].map((step) =>
@@ -29,7 +36,9 @@ const numbered = (answer: Answer, at: number): Answer => {
 };
 
 const wordsOf = (body: Body): unknown =>
-  JSON.stringify(body["messages"] ?? body["input"]).match(/(?:Hi|Answer|And) ?\d?[^"]*/g);
+  JSON.stringify(body["messages"] ?? body["input"] ?? body["contents"]).match(
+    /(?:Hi|Answer|And) ?\d?[^"]*/g,
+  );
 
 const error = async (promise: Promise<unknown>): Promise<unknown> => {
   try {

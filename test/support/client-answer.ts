@@ -27,3 +27,18 @@ export type ClientCall = {
   readonly input: string;
   readonly complete: boolean;
 };
+
+/** All that came of an answer; `isWhole`: false if the connection broke off. */
+export async function received({
+  body,
+}: Response): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const piece of body ?? [])
+      text += decoder.decode(piece as Uint8Array, { stream: true });
+  } catch {
+    return { text, isWhole: false };
+  }
+  return { text, isWhole: true };
+}

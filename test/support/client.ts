@@ -3,7 +3,9 @@ import { readChatBody, readChatStream } from "./chat-reader.ts";
 import type { Body } from "./fake-upstream.ts";
 import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
-import type { ClientAnswer } from "./client-answer.ts";
+import { received, type ClientAnswer } from "./client-answer.ts";
+import { doorPath } from "./door-path.ts";
+import { readGeminiAnswer, readGeminiBody, readGeminiFailure } from "./gemini-reader.ts";
 
 /** The dialects of the OpenAI API; `test/messages` and `test/gemini` have the tests of the others. */
 export type DoorName = Exclude<BuiltinDialectName, "messages" | "gemini">;
@@ -13,10 +15,22 @@ export const doors = builtinDialects.doors.map(({ name }) => name).filter(isOpen
 /** The same dialects as HTTP upstreams speak them. */
 export const upstreamDialects = builtinDialects.upstreams.map(({ name }) => name).filter(isOpenAi);
 
-export function doorUrl({ url }: Pick<Served, "url">, door: DoorName): string {
-  const path = builtinDialects.get(door)?.door?.routes[0];
-  if (path === undefined) throw new Error(`there is no ${door} door`);
-  return url + path;
+/** The doors whose answers the readers here know. */
+export type ReadDoor = DoorName | "gemini";
+export const readDoors: readonly ReadDoor[] = [...doors, "gemini"];
+
+/** `asked`: fields of a request that are in the path at some doors. */
+export function doorUrl(
+  { url }: Pick<Served, "url">,
+  door: ReadDoor,
+  { model = "m", stream }: Body = {},
+): string {
+  const found = builtinDialects.get(door)?.door;
+  if (found === undefined) throw new Error(`there is no ${door} door`);
+  if (door !== "gemini") return url + doorPath(found);
+  const action = stream === true ? "streamGenerateContent" : "generateContent";
+  const path = doorPath(found, { model: String(model), action });
+  return `${url}${path}${stream === true ? "?alt=sse" : ""}`;
 }
 
 type TestClient = {
@@ -26,7 +40,7 @@ type TestClient = {
   readBody(body: Body): ClientAnswer;
 };
 
-const clients: Readonly<Record<DoorName, TestClient>> = {
+const clients: Readonly<Record<ReadDoor, TestClient>> = {
   chat: {
     body: { model: "m", messages: [{ role: "user", content: "Hi" }] },
     readStream: readChatStream,
@@ -37,26 +51,31 @@ const clients: Readonly<Record<DoorName, TestClient>> = {
     readStream: readResponsesStream,
     readBody: readResponsesBody,
   },
+  gemini: {
+    body: { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+    readStream: readGeminiAnswer,
+    readBody: readGeminiBody,
+  },
 };
 
 /** A plain request to a door; `more` is merged into the body. */
 export const ask = (
   served: Pick<Served, "url">,
-  door: DoorName,
+  door: ReadDoor,
   more: Readonly<Record<string, unknown>> = {},
   init: RequestInit = {},
-): Promise<Response> => fetch(doorUrl(served, door), postOf(door, more, init));
+): Promise<Response> => fetch(doorUrl(served, door, more), postOf(door, more, init));
 
 /** The same without a connection, for tests that ask often and not about HTTP. */
 export const askWithin = (
   served: Pick<Served, "url" | "fetch">,
-  door: DoorName,
+  door: ReadDoor,
   more: Readonly<Record<string, unknown>> = {},
   init: RequestInit = {},
-): Promise<Response> => served.fetch(doorUrl(served, door), postOf(door, more, init));
+): Promise<Response> => served.fetch(doorUrl(served, door, more), postOf(door, more, init));
 
 const postOf = (
-  door: DoorName,
+  door: ReadDoor,
   more: Readonly<Record<string, unknown>>,
   init: RequestInit,
 ): RequestInit => ({
@@ -67,25 +86,30 @@ const postOf = (
 });
 
 /** The smallest request a door takes, and more. */
-export const bodyFor = (door: DoorName, more: Readonly<Record<string, unknown>> = {}): Body => ({
-  ...clients[door].body,
-  ...more,
-});
+export function bodyFor(door: ReadDoor, more: Readonly<Record<string, unknown>> = {}): Body {
+  const body = { ...clients[door].body, ...more };
+  if (door !== "gemini") return body;
+  const { model: _, stream: __, ...rest } = body;
+  return rest;
+}
 
 /** Reads an answer to its end, whatever it turns out to be. */
 export async function readAnswer(
-  door: DoorName,
+  door: ReadDoor,
   response: Response,
 ): Promise<ClientAnswer & { readonly status: number }> {
   const { status } = response;
-  const text = await response.text();
+  const { text } = await received(response);
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/event-stream")) return { ...readStream(door, text), status };
   const body = JSON.parse(text) as Body;
   return status === 200
     ? { ...readBody(door, body), status }
-    : { ...nothing, error: body["error"] as Body, status };
+    : { ...nothing, error: errorIn(door, body), status };
 }
+
+const errorIn = (door: ReadDoor, { error }: Body): Body =>
+  door === "gemini" ? readGeminiFailure(error as Body) : (error as Body);
 
 const nothing: ClientAnswer = {
   text: "",
@@ -97,7 +121,7 @@ const nothing: ClientAnswer = {
 };
 
 /** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
-export const readStream = (door: DoorName, text: string): ClientAnswer =>
+export const readStream = (door: ReadDoor, text: string): ClientAnswer =>
   clients[door].readStream(text);
 
-export const readBody = (door: DoorName, body: Body): ClientAnswer => clients[door].readBody(body);
+export const readBody = (door: ReadDoor, body: Body): ClientAnswer => clients[door].readBody(body);

@@ -201,6 +201,10 @@ function joined(parts: readonly Body[]): Body[] {
 /** The first candidate of a whole answer as its client sees it. */
 export function readGeminiBody(body: Body): ClientAnswer {
   checkChunks([body]);
+  return answerIn(body);
+}
+
+function answerIn(body: Body): ClientAnswer {
   const [candidate] = body["candidates"] as [Body];
   const parts = candidate["content"]["parts"] as Body[];
   const textOf = (isThought: boolean): string =>
@@ -225,3 +229,32 @@ export function readGeminiBody(body: Body): ClientAnswer {
     error: undefined,
   };
 }
+
+/** An error in the words of the other doors: `code` is the gateway's own. */
+export function readGeminiFailure(error: Body): Body {
+  checkGeminiError(error);
+  const details = error["details"] as Body[];
+  const reason = details.find((one) => "reason" in one);
+  return {
+    code: (reason?.["metadata"]?.upstreamCode ?? reason?.["reason"]) as string,
+    message: error["message"] as string,
+    status: error["status"] as string,
+    param: details.find((one) => "fieldViolations" in one)?.["fieldViolations"][0].field as string,
+  };
+}
+
+/** A stream as its client sees it; that of a failed answer has no end. */
+export function readGeminiAnswer(text: string): ClientAnswer {
+  const { chunks, error } = readGeminiStream(text);
+  const read = chunks.length === 0 ? nothing : answerIn(foldGemini(chunks));
+  return error === undefined ? read : { ...read, stop: "", error: readGeminiFailure(error) };
+}
+
+const nothing: ClientAnswer = {
+  text: "",
+  refusal: "",
+  reasoning: "",
+  calls: [],
+  stop: "",
+  error: undefined,
+};

@@ -80,10 +80,11 @@ export async function askStill(config: ConfigInput, asking: Asking): Promise<Sti
   const state = { isOver: false };
   let leave = (): void => {};
   let drain = (): void => {};
+  const [path = "", query = ""] = asking.path.split("?");
   gateway.handle({
     method: "POST",
-    path: asking.path,
-    query: "",
+    path,
+    query,
     headers: { "content-type": "application/json", ...asking.headers },
     body: JSON.stringify(asking.body),
     reply: {

@@ -32,7 +32,8 @@ export type ReplyData = string | Uint8Array;
 
 /** A push sink: the gateway writes; the host reports when it is full and when the client has left. */
 export type Reply = {
-  head(status: number, headers: Readonly<Record<string, string>>): void;
+  /** `idle`: text that all readers of the stream ignore between its frames; an SSE comment if left out. */
+  head(status: number, headers: Readonly<Record<string, string>>, idle?: string): void;
   /** False asks the writer to wait for `onDrain`. Empty text sends the head alone. */
   write(data: ReplyData): boolean;
   /** `broken`: then breaks the connection off, without the end of the reply. */

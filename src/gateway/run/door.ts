@@ -138,8 +138,9 @@ export class StreamDoor implements Door {
     this.#isHeadSent = true;
     const { dialect, turn, reply } = this.#run;
     const headers = Object.assign(this.#run.headers(), STREAM_HEADERS);
-    const type = dialect.streams?.contentType(turn);
-    reply.head(200, type === undefined ? headers : { ...headers, "content-type": type });
+    const { streams, ping } = dialect;
+    if (streams === undefined) return reply.head(200, headers);
+    reply.head(200, { ...headers, "content-type": streams.contentType(turn) }, ping);
   }
 
   readonly #gather = (piece: string): void => {

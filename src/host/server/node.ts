@@ -76,6 +76,8 @@ class NodeReply implements Reply {
   #left: ((why?: "stalled") => void) | undefined;
   /** True if the data so far ends with the end of a frame. */
   #isWhole = true;
+  /** Text without a meaning. Its last line ends as a frame does. */
+  #idle = SSE_NOTHING;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -83,9 +85,10 @@ class NodeReply implements Reply {
   }
 
   /** Kept for the first data: only then is it known whether that is the whole body. */
-  head(status: number, headers: Readonly<Record<string, string>>): void {
+  head(status: number, headers: Readonly<Record<string, string>>, idle = SSE_NOTHING): void {
     this.#status = status;
     this.#headers = headers;
+    this.#idle = idle;
   }
 
   write(data: ReplyData): boolean {
@@ -97,7 +100,7 @@ class NodeReply implements Reply {
       if (response.socket !== null) this.#connection.isInAnswer = true;
     }
     if (typeof data !== "string") return this.#sendBytes(data);
-    this.#isWhole = data.endsWith("\n\n") || (data === "" && this.#isWhole);
+    this.#isWhole = data.endsWith(this.#idle.slice(1)) || (data === "" && this.#isWhole);
     this.#hold(data);
     return this.#held.length < MOST_HELD ? !response.writableNeedDrain : this.#send();
   }
@@ -155,7 +158,7 @@ class NodeReply implements Reply {
   probe(): boolean {
     const response = this.#response;
     if (response.headersSent) {
-      if (this.#isWhole) this.#hold(SSE_NOTHING);
+      if (this.#isWhole) this.#hold(this.#idle);
     } else if (response.req.httpVersion !== "1.0") response.writeContinue();
     // HTTP/1.0 has no such bytes, and proxies that speak it close when their client leaves.
     else response.destroy();
