@@ -17,11 +17,10 @@ if (problem !== undefined) {
   process.exit(1);
 }
 
-const configOption = (): Option =>
-  new Option(
-    "-c, --config <file>",
-    "configuration file (YAML or JSON); default: ./patchbay.yaml if you trust it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
-  );
+const configOption = new Option(
+  "-c, --config <file>",
+  "configuration file (YAML or JSON); default: ./patchbay.yaml if you trust it, then patchbay/patchbay.yaml in your configuration directory, then keys in the environment",
+);
 
 /** Reads the number of an option, from `least` to `most`; `refusal` is printed for any other text. */
 const numberFrom =
@@ -142,7 +141,7 @@ program
 program
   .command("serve")
   .description("run the gateway")
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--host <address>", "address to listen on; default: 127.0.0.1")
   .option("--port <number>", "port to listen on; default: 11435; 0 chooses a free port", readPort)
   .option("--with-parent", "stop when the parent process ends, as under npx and npm start")
@@ -158,7 +157,7 @@ program
   .command("check")
   .description("check a configuration without calling an upstream; exit code 1: it has a problem")
   .argument("[file]", "configuration file, as with --config")
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--json", "print the result as JSON")
   .action(async (file: string | undefined, options: Options, command: Command) => {
     if (file !== undefined && options.config !== undefined)
@@ -185,7 +184,7 @@ program
   .description(
     "find problems of the gateway, configuration, upstreams, models, agents and machine; exit code 0: no problem, 1: a problem, 3: no gateway at --url",
   )
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--url <address>", "address of a gateway; default: your running gateway", readAddress)
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option("--probe [model]", "send real requests to a model, and report its abilities")
@@ -216,7 +215,7 @@ program
     "-m, --model <name>",
     "model to use instead of the one in the request; Gemini clients name it in the path",
   )
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--strict", "refuse requests that would lose something, as `tools.strict` does")
   .option("--json", "print the plan as JSON")
   .action(async (request: string, options: Options) =>
@@ -256,7 +255,7 @@ program
   )
   .argument("<agent>", "agent to run, which must be on PATH")
   .argument("[args...]", "arguments for the agent, after --")
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--url <address>", "address of a gateway; default: start a separate one", readAddress)
   .option("--key <key>", "key of the gateway; default: PATCHBAY_API_KEY or PROXY_API_KEY")
   .option(
@@ -293,7 +292,7 @@ program
   .option("--for <time>", "duration, such as 10m; default: until Ctrl-C", readDuration)
   .option("--failures", "record only failed turns")
   .option("-m, --model <name>", "model of the agent")
-  .addOption(configOption())
+  .addOption(configOption)
   .option("--json", "print the recorded turns as JSON")
   .addHelpText(
     "after",
@@ -313,7 +312,7 @@ const bundleCommand = (name: string, run: BundleCommand): Command =>
   program
     .command(name)
     .argument("<bundle>", ".bundle.jsonl file, or id of a recorded turn")
-    .addOption(configOption())
+    .addOption(configOption)
     .action(async (named: string, options: Options) => {
       try {
         await (await import("./commands/bundles.ts"))[run](named, options);

@@ -1,10 +1,11 @@
 /** Finds the addresses on this machine that the settings of agents name. Files are read and never written. */
 import { join } from "node:path";
 import { connect } from "node:net";
-import { type Environment, isLoopback, readTextFile, stateFolder } from "../../src/terminal.ts";
+import { type Environment, isLoopback, stateFolder } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { LaunchAgent } from "../launch/agent.ts";
 import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
+import { settingsIn } from "../launch/keep/settings.ts";
 import { installedAgents } from "../launch/agents.ts";
 import { check } from "./check.ts";
 
@@ -24,6 +25,8 @@ type AgentPlace = {
   readonly directory: string;
 };
 
+const words = (text: string): readonly string[] => text.split(" ");
+
 /**
  * Sources of an agent's settings beside the file that `launch --keep` changes: files below the
  * home (`~/`), the configuration (`config/`), the data (`data/`) and the current folder (`./`), and
@@ -32,39 +35,13 @@ type AgentPlace = {
 const sources: Readonly<Record<string, readonly string[]>> = {
   codex: ["$OPENAI_BASE_URL"],
   claude: ["./.claude/settings.json", "./.claude/settings.local.json", "$ANTHROPIC_BASE_URL"],
-  gemini: [
-    "~/.gemini/.env",
-    "~/.env",
-    "./.gemini/.env",
-    "./.env",
-    "$GOOGLE_GEMINI_BASE_URL",
-    "$GOOGLE_VERTEX_BASE_URL",
-  ],
-  opencode: [
-    "config/opencode/opencode.json",
-    "./opencode.json",
-    "config/opencode/opencode.jsonc",
-    "./opencode.jsonc",
-  ],
-  qwen: [
-    "~/.qwen/settings.json",
-    "~/.qwen/.env",
-    "./.qwen/settings.json",
-    "./.qwen/.env",
-    "$OPENAI_BASE_URL",
-  ],
-  cline: ["~/.cline/data/settings/providers.json"],
-  continue: ["~/.continue/config.yaml", "~/.continue/config.json"],
-  aider: [
-    "~/.aider.conf.yml",
-    "~/.env",
-    "./.aider.conf.yml",
-    "./.env",
-    "$OPENAI_API_BASE",
-    "$AIDER_OPENAI_API_BASE",
-  ],
+  gemini: words("~/.env ./.gemini/.env ./.env $GOOGLE_GEMINI_BASE_URL $GOOGLE_VERTEX_BASE_URL"),
+  opencode: words("config/opencode/opencode.json ./opencode.json ./opencode.jsonc"),
+  qwen: words("~/.qwen/.env ./.qwen/settings.json ./.qwen/.env $OPENAI_BASE_URL"),
+  continue: ["~/.continue/config.json"],
+  aider: words("~/.env ./.aider.conf.yml ./.env $OPENAI_API_BASE $AIDER_OPENAI_API_BASE"),
   goose: ["config/goose/config.yaml", "$OPENAI_HOST", "$OPENAI_BASE_URL"],
-  crush: ["config/crush/crush.json", "data/crush/crush.json", "./crush.json", "./.crush.json"],
+  crush: words("config/crush/crush.json data/crush/crush.json ./crush.json ./.crush.json"),
 };
 
 const foldersOf = ({ env, home, directory }: AgentPlace) => ({
@@ -101,30 +78,21 @@ function addressesOf(agent: LaunchAgent, place: AgentPlace): readonly NamedAddre
 const journalOf = ({ name }: LaunchAgent, { env }: AgentPlace): Journal | undefined =>
   readJournal(journalFolder(name, env));
 
-const LONGEST = 1_000_000;
-
 /** Names of settings with the address of a model service; other settings may name other servers. */
 const setting =
   /(?:base[_-]?ur[li]|api[_-]?base|base[_-]?path|endpoint|OPENAI_HOST)["']?\s*[:=]\s*["']?(https?:\/\/[^\s"',}]+)/gi;
 
 /** Reads line by line: in JSON, TOML and YAML an address is in one line with its name. */
 function addressesIn(file: string, undo: string | undefined): readonly NamedAddress[] {
-  const text = textOf(file);
-  return text.split("\n").flatMap((line, at) => {
-    if (/^\s*(?:#|\/\/)/.test(line)) return [];
-    return [...line.matchAll(setting)].flatMap(([, address = ""]) => {
-      const origin = localOrigin(address);
-      return origin === undefined ? [] : [{ place: `${file}:${at + 1}`, origin, undo }];
+  return settingsIn(file)
+    .split("\n")
+    .flatMap((line, at) => {
+      if (/^\s*(?:#|\/\/)/.test(line)) return [];
+      return [...line.matchAll(setting)].flatMap(([, address = ""]) => {
+        const origin = localOrigin(address);
+        return origin === undefined ? [] : [{ place: `${file}:${at + 1}`, origin, undo }];
+      });
     });
-  });
-}
-
-function textOf(file: string): string {
-  try {
-    return readTextFile(file, { limit: LONGEST });
-  } catch {
-    return ""; // Most of these files do not exist, and a clone of a repository may bring something else.
-  }
 }
 
 function localOrigin(address: string): string | undefined {

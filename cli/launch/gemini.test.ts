@@ -112,7 +112,7 @@ describe("the home of a launched Gemini CLI", () => {
 
   it.each([
     ["[]", /settings\.json is not JSON: see line 1/],
-    [`// mine\n{\n"ui": {},\n}`, /is not JSON: see line 4. Gemini CLI reads comments/],
+    [`// mine\n{\n"ui": {},\n}`, /is not JSON: see line 4/],
     [`{"security": 1}`, /has a `security` that is not an object/],
     [`{"a": ${"[".repeat(400_000)}`, /is nested too deep/],
   ])("cannot be made of settings that Gemini CLI cannot read: %.20s", (text, why) => {

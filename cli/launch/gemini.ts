@@ -1,9 +1,9 @@
 /** Gemini CLI: each launch has a separate home, which mirrors the user's by links. */
 
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { parse, type ParseError } from "jsonc-parser";
+import { parse } from "jsonc-parser";
 import {
   type Environment,
   type Fields,
@@ -11,14 +11,13 @@ import {
   filledText,
   isLoopback,
   isTerminal,
-  readTextFile,
   refusal,
 } from "../../src/terminal.ts";
 import { gemini } from "../../src/inspection.ts";
 import type { AgentHome, AgentTarget, Keeping, LaunchAgent, Lasting } from "./agent.ts";
 import { jsonSettings } from "./keep/json-settings.ts";
 import { changeText, homeOf, settingsBytes } from "./keep/keep.ts";
-import { SettingsProblem } from "./keep/settings.ts";
+import { settingsIn, SettingsProblem } from "./keep/settings.ts";
 
 const FOLDER = ".gemini";
 const SETTINGS = "settings.json";
@@ -67,27 +66,16 @@ function mirror(home: string, lasting: string | undefined): Readonly<Record<stri
   return Object.fromEntries(links.filter(([path]) => path !== FOLDER));
 }
 
-/** In bytes. People write these files by hand. */
-const LONGEST = 1_000_000;
-
-function textOf(file: string): string | undefined {
-  try {
-    return readTextFile(file, { limit: LONGEST });
-  } catch {
-    return undefined; // Most of these files do not exist.
-  }
-}
-
 /** The settings in a file. */
-function settingsOf(text: string | undefined): Fields {
+function settingsOf(text: string): Fields {
   try {
-    return fieldsOf(parse(text ?? "{}") as unknown) ?? {};
+    return fieldsOf(parse(text) as unknown) ?? {};
   } catch {
     return {}; // It is nested too deep for a settings file.
   }
 }
 
-const signInOf = (text: string | undefined): Fields =>
+const signInOf = (text: string): Fields =>
   fieldsOf(fieldsOf(settingsOf(text).security)?.auth) ?? {};
 
 function systemSettings(env: Environment): string {
@@ -115,7 +103,7 @@ function signInFor({ env, directory }: Pick<AgentTarget, "env" | "directory">): 
   const winning = [isOfSystem(system) ? system : [], join(directory, FOLDER, SETTINGS)].flat();
   const found = (field: string) =>
     winning
-      .map((file) => ({ file, field, type: filledText(signInOf(textOf(file))[field]) }))
+      .map((file) => ({ file, field, type: filledText(signInOf(settingsIn(file))[field]) }))
       .find(({ type }) => type !== undefined);
   const enforced = found("enforcedType");
   const selected = found("selectedType");
@@ -136,7 +124,6 @@ function signInFor({ env, directory }: Pick<AgentTarget, "env" | "directory">): 
 function settingsText(file: string, type: string): string {
   try {
     const { text } = changeText(settingsBytes(file) ?? new Uint8Array(), (before) => {
-      checkJson(before);
       const isEnforced = signInOf(before)["enforcedType"] !== undefined;
       const names = isEnforced ? ["selectedType", "enforcedType"] : ["selectedType"];
       const entries = names.map((name) => ({ path: ["security", "auth", name], value: type }));
@@ -150,18 +137,6 @@ function settingsText(file: string, type: string): string {
   }
 }
 
-/** Gemini CLI would name the copy, which is gone when the user reads the message. */
-function checkJson(text: string): void {
-  const errors: ParseError[] = [];
-  parse(text, errors, { allowEmptyContent: true });
-  const [error] = errors;
-  if (error === undefined) return;
-  const line = text.slice(0, error.offset).split("\n").length;
-  throw new SettingsProblem(
-    `is not JSON: see line ${line}. Gemini CLI reads comments, but no comma before a closing bracket`,
-  );
-}
-
 /** The variables of the `.env` file that Gemini CLI reads: the first one from a folder upwards, then in the home. */
 function dotenvFor(directory: string, home: string): Environment {
   const above: string[] = [];
@@ -171,11 +146,8 @@ function dotenvFor(directory: string, home: string): Environment {
     join(folder, FOLDER, ".env"),
     join(folder, ".env"),
   ]);
-  for (const file of texts) {
-    const text = textOf(file);
-    if (text !== undefined) return parseEnv(text);
-  }
-  return {};
+  const file = texts.find((one) => existsSync(one));
+  return file === undefined ? {} : parseEnv(settingsIn(file));
 }
 
 /** Gemini CLI may send requests to this machine through a proxy too, so the gateway is made an exception. */
@@ -205,7 +177,7 @@ if (process.platform !== "darwin") containers.add("true").add("1");
 function containerNote({ url, env, directory, args }: AgentTarget): string | undefined {
   const { hostname } = new URL(url);
   const [setting] = [directory, geminiHome(homeOf(env))].flatMap((folder) => {
-    const settings = settingsOf(textOf(join(folder, FOLDER, SETTINGS)));
+    const settings = settingsOf(settingsIn(join(folder, FOLDER, SETTINGS)));
     return fieldsOf(settings.tools)?.sandbox ?? [];
   });
   const isFlagged = args.some((arg) => arg === "-s" || arg === "--sandbox");

@@ -17,14 +17,14 @@ import {
   type WrittenEntry,
 } from "./settings.ts";
 
-/** `comments`: true if the program of the file reads comments, so that each entry gets a mark. */
+/** `comments`: true if each entry gets a mark, because the program of the file reads comments and trailing commas. */
 export const jsonSettings = (comments: boolean): SettingsFormat => ({
   write(text, entries, mark) {
     const written: WrittenEntry[] = [];
     let now = /\S/.test(text) ? text : `${text}{}\n`;
     for (const entry of entries) {
       const path = [...entry.path];
-      const root = rootOf(now);
+      const root = rootOf(now, comments);
       const depth = existingDepth(root, path);
       const node = findNodeAtLocation(root, path);
       const former = node && now.slice(node.offset, node.offset + node.length);
@@ -60,9 +60,9 @@ export const jsonSettings = (comments: boolean): SettingsFormat => ({
   },
 });
 
-function rootOf(text: string): Node {
+function rootOf(text: string, allowTrailingComma = true): Node {
   const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  const root = parseTree(text, errors, { allowTrailingComma, allowEmptyContent: true });
   const [error] = errors;
   if (root?.type === "object" && error === undefined) return root;
   const line = text.slice(0, error?.offset ?? root?.offset ?? 0).split("\n").length;

@@ -25,6 +25,7 @@ import {
 import { envSettings, tomlSettings, yamlListSettings, yamlSettings } from "./line-settings.ts";
 import {
   MARK,
+  MOST_SETTINGS,
   SettingsProblem,
   type SettingsFormat,
   type SettingsFormatName,
@@ -183,13 +184,10 @@ async function keepPart(
 /** The file that a link names. */
 const targetOf = (file: string): string => (existsSync(file) ? realpathSync(file) : file);
 
-/** In bytes. People write settings by hand, so a longer file is something else. */
-const LONGEST = 1_000_000;
-
 /** The bytes of a settings file; undefined without a file. Throws a SettingsProblem. */
 export function settingsBytes(file: string): Uint8Array | undefined {
   try {
-    return readBytes(file, { limit: LONGEST });
+    return readBytes(file, { limit: MOST_SETTINGS });
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;

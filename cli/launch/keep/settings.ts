@@ -1,7 +1,7 @@
 /** An edit of a settings file: entries are written into its text and taken out again. */
 
 import { isDeepStrictEqual } from "node:util";
-import { isFields } from "../../../src/terminal.ts";
+import { isFields, readTextFile } from "../../../src/terminal.ts";
 
 export type SettingValue =
   | string
@@ -58,4 +58,16 @@ export const isOurs = (entry: SettingEntry, value: unknown): boolean =>
 export function includes(value: unknown, other: unknown): boolean {
   if (!isFields(value) || !isFields(other)) return isDeepStrictEqual(value, other);
   return Object.entries(other).every(([name, inner]) => includes(value[name], inner));
+}
+
+/** In bytes. People write settings by hand, so a longer file is something else. */
+export const MOST_SETTINGS = 1_000_000;
+
+/** The text of a settings file that is only read; empty without one. */
+export function settingsIn(file: string): string {
+  try {
+    return readTextFile(file, { limit: MOST_SETTINGS });
+  } catch {
+    return ""; // Most of these files do not exist, and a clone of a repository may bring something else.
+  }
 }
