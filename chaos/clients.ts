@@ -20,15 +20,22 @@ const bodies: Readonly<Record<string, (text: string, stream: boolean) => object>
   gemini: (text) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
 };
 
-/** How each door ends a stream well, and how it says that one failed. */
-const ends: Readonly<Record<string, { readonly good: RegExp; readonly bad: RegExp }>> = {
+/** How a door ends a stream well, and how it says that one failed. */
+type Ends = {
+  readonly good: RegExp;
+  readonly bad: RegExp;
+  /** After a failed stream it breaks the connection off. */
+  readonly isBroken?: true;
+};
+
+const ends: Readonly<Record<string, Ends>> = {
   chat: { good: /"finish_reason":"stop"/g, bad: /^data: \{"error"/gm },
   responses: {
     good: /^event: response\.completed$/gm,
     bad: /^event: response\.failed$/gm,
   },
   messages: { good: /^event: message_stop$/gm, bad: /^event: error$/gm },
-  gemini: { good: /"finishReason":"STOP"/g, bad: /^data: \{"error"/gm },
+  gemini: { good: /"finishReason":"STOP"/g, bad: /^data: \{"error"/gm, isBroken: true },
 };
 
 const doors = builtinDialects.doors;
@@ -90,7 +97,10 @@ export async function askOnce(
       },
     );
     if (leaves) setTimeout(() => aborter.abort(), Math.random() * 60);
-    const text = await response.text();
+    const { text, fault } = await textOf(response);
+    // The end of a broken stream is the event that says why.
+    if (fault !== undefined && !(end.isBroken === true && text.match(end.bad)?.length === 1))
+      throw fault;
     return { nonce, verdict: judge({ nonce, stream, text, status: response.status, end }) };
   } catch (error) {
     if (error instanceof Error && error.name === "TimeoutError")
@@ -105,12 +115,24 @@ export async function askOnce(
   }
 }
 
+/** The text of an answer as far as it came, and the reason why it came no further. */
+async function textOf({ body }: Response): Promise<{ text: string; fault?: unknown }> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const piece of body ?? []) text += decoder.decode(piece, { stream: true });
+    return { text };
+  } catch (fault) {
+    return { text, fault };
+  }
+}
+
 type Told = {
   readonly nonce: string;
   readonly stream: boolean;
   readonly text: string;
   readonly status: number;
-  readonly end: { readonly good: RegExp; readonly bad: RegExp };
+  readonly end: Ends;
 };
 
 function judge({ nonce, stream, text, status, end }: Told): Verdict {
