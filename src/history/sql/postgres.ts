@@ -3,7 +3,7 @@ import { type Clock, within } from "../../turn/clock.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
 import { runOn, type Database, type OperationName } from "./operations.ts";
-import { schema, VERSION } from "./schema.ts";
+import { type Columns, schema, tables, VERSION } from "./schema.ts";
 import type { Cell, Driver, SqlRow, Sql, Value } from "./sql.ts";
 
 const CONNECTIONS = 4;
@@ -35,6 +35,7 @@ function joinedText(cells: readonly Cell[]): string {
 
 const arrayOf = {
   text: (at: number) => `$${at}::text::text[]`,
+  "text?": (at: number) => `$${at}::text::text[]`,
   bigint: (at: number) => `$${at}::text::bigint[]`,
   json: (at: number) => `string_to_array($${at}::text, chr(1))`,
 };
@@ -48,8 +49,9 @@ const sqlOn = (client: Asking): Sql => ({
     );
     return client.unsafe<(Found & SqlRow)[]>(translated(text), cells, { prepare: true });
   },
-  insert({ table, columns, tail = "" }, rows) {
+  insert({ table, tail = "" }, rows) {
     if (rows.length === 0) return [];
+    const columns: Columns = tables[table];
     const names = Object.keys(columns);
     const types = Object.values(columns);
     const arrays = types.map((type, at) => arrayOf[type](at + 1)).join(", ");

@@ -6,49 +6,57 @@ export const VERSION = 20;
 /** Ids of different kinds of lists differ in their first characters. */
 export const KIND_LENGTH = 4;
 
-const key = (seq: string): string => `
-CREATE TABLE patchbay.entries (
-  seq ${seq},
-  tenant text NOT NULL,
-  kind integer NOT NULL,
-  at bigint NOT NULL,
-  id text,
-  parent text,
-  kept_for text,
-  origin text,
-  shared text,
-  input_rows integer NOT NULL,
-  item_bytes bigint NOT NULL,
-  bytes bigint NOT NULL
-)`;
+/** The type of a column, with `?` if it may be null. The texts of a `json` column are long, and none is empty. */
+type Column = "text" | "text?" | "bigint" | "json";
+export type Columns = Readonly<Record<string, Column>>;
+
+/** The tables into which rows are inserted by lists. Other columns are generated. */
+export const tables = {
+  entries: {
+    tenant: "text",
+    kind: "bigint",
+    at: "bigint",
+    id: "text?",
+    parent: "text?",
+    kept_for: "text?",
+    origin: "text?",
+    shared: "text?",
+    input_rows: "bigint",
+    item_bytes: "bigint",
+    bytes: "bigint",
+  },
+  // `tenant` is set only for items and notes that are found by their ids.
+  parts: {
+    entry: "bigint",
+    place: "bigint",
+    tenant: "text?",
+    id: "text?",
+    bytes: "bigint",
+    json: "json",
+  },
+  shared_texts: { tenant: "text", digest: "text", at: "bigint", bytes: "bigint", text: "json" },
+} as const satisfies Record<string, Columns>;
+export type TableName = keyof typeof tables;
+
+/** The statement that makes a table; `more`: its generated columns and its key. */
+function tableSql(table: TableName, more: string): string {
+  const columns = Object.entries<Column>(tables[table]).map(([name, type]) =>
+    type === "text?" ? `${name} text` : `${name} ${type === "json" ? "text" : type} NOT NULL`,
+  );
+  return `CREATE TABLE patchbay.${table} (${[...columns, more].join(", ")})`;
+}
 
 /** The statements that make all tables; `seq`: the declaration of a column that numbers rows. */
 export const schema = (seq: string): readonly string[] => [
-  key(seq),
+  tableSql("entries", `seq ${seq}`),
   "CREATE INDEX entries_by_id ON patchbay.entries (tenant, id, kind, seq) WHERE id IS NOT NULL",
   "CREATE INDEX entries_kept_for ON patchbay.entries (tenant, kept_for) WHERE kept_for IS NOT NULL",
   "CREATE INDEX entries_by_shared ON patchbay.entries (tenant, shared) WHERE shared IS NOT NULL",
   "CREATE INDEX entries_by_age ON patchbay.entries (at)",
   `CREATE INDEX lists_in_order ON patchbay.entries (tenant, substr(id, 1, ${KIND_LENGTH}), seq) WHERE kind = 2`,
-  // `tenant` is set only for items and notes that are found by their ids.
-  `CREATE TABLE patchbay.parts (
-  entry bigint NOT NULL,
-  place bigint NOT NULL,
-  tenant text,
-  id text,
-  bytes bigint NOT NULL,
-  json text NOT NULL,
-  PRIMARY KEY (entry, place)
-)`,
+  tableSql("parts", "PRIMARY KEY (entry, place)"),
   "CREATE INDEX parts_by_id ON patchbay.parts (tenant, id, entry, place) WHERE tenant IS NOT NULL",
-  `CREATE TABLE patchbay.shared_texts (
-  tenant text NOT NULL,
-  digest text NOT NULL,
-  at bigint NOT NULL,
-  bytes bigint NOT NULL,
-  text text NOT NULL,
-  PRIMARY KEY (tenant, digest)
-)`,
+  tableSql("shared_texts", "PRIMARY KEY (tenant, digest)"),
   `CREATE TABLE patchbay.usage (
   tenant text NOT NULL,
   hour bigint NOT NULL,

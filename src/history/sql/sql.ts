@@ -1,16 +1,16 @@
 /** The interface of both databases. */
 
 import type { AgeWatch } from "../age-watch.ts";
+import type { TableName } from "./schema.ts";
 
 export type Cell = string | number | null;
 export type Value = Cell | readonly (string | number)[];
 export type SqlRow = Readonly<Record<string, Cell>>;
 type MaybeLater<Found> = readonly Found[] | Promise<readonly Found[]>;
 
-/** Rows that are inserted by one statement. The texts of a `json` column are long, and none of them is null or empty. */
+/** Rows that are inserted by one statement. */
 export type Insert = {
-  readonly table: string;
-  readonly columns: Readonly<Record<string, "text" | "bigint" | "json">>;
+  readonly table: TableName;
   /** The end of the statement: the clauses ON CONFLICT, where `old` is the existing row, and RETURNING. */
   readonly tail?: string;
 };

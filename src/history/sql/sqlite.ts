@@ -6,6 +6,7 @@ import { Fault } from "../../turn/fault.ts";
 import { AgeWatch } from "../age-watch.ts";
 import type { Swept } from "./drop.ts";
 import { runOn, type OperationName } from "./operations.ts";
+import { tables } from "./schema.ts";
 import type { Cell, Driver, Insert, SqlRow, Sql } from "./sql.ts";
 import type { ThreadCall, ThreadReply } from "./sqlite-database.ts";
 import { fileId, mustReopen, openFile, sqliteFault } from "./sqlite-file.ts";
@@ -41,11 +42,8 @@ class SqliteDriver implements Driver {
     return this.#prepared(text).all(...cells) as never;
   };
 
-  insert(
-    { table, columns, tail = "" }: Insert,
-    rows: readonly (readonly Cell[])[],
-  ): readonly SqlRow[] {
-    const names = Object.keys(columns);
+  insert({ table, tail = "" }: Insert, rows: readonly (readonly Cell[])[]): readonly SqlRow[] {
+    const names = Object.keys(tables[table]);
     const values = names.map((_, at) => `$${at + 1}`).join(", ");
     const text = `INSERT INTO patchbay.${table} AS old (${names.join(", ")}) VALUES (${values}) ${tail}`;
     const statement = this.#prepared(text);

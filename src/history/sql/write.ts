@@ -20,34 +20,8 @@ import {
 import { batchUsage, MODELS_KEPT, OTHER, usageColumn, usageCounts } from "../usage-sums.ts";
 import type { Cell, Driver, Insert, Sql } from "./sql.ts";
 
-const entries: Insert = {
-  table: "entries",
-  columns: {
-    tenant: "text",
-    kind: "bigint",
-    at: "bigint",
-    id: "text",
-    parent: "text",
-    kept_for: "text",
-    origin: "text",
-    shared: "text",
-    input_rows: "bigint",
-    item_bytes: "bigint",
-    bytes: "bigint",
-  },
-  tail: "RETURNING seq",
-};
-const partsInto: Insert = {
-  table: "parts",
-  columns: {
-    entry: "bigint",
-    place: "bigint",
-    tenant: "text",
-    id: "text",
-    bytes: "bigint",
-    json: "json",
-  },
-};
+const entries: Insert = { table: "entries", tail: "RETURNING seq" };
+const partsInto: Insert = { table: "parts" };
 
 /**
  * A write renews the time of a text that is older than this. A sweep drops an unused text when
@@ -57,7 +31,6 @@ const partsInto: Insert = {
 export const SHARED_FRESH_MS = 60_000;
 const sharedInto: Insert = {
   table: "shared_texts",
-  columns: { tenant: "text", digest: "text", at: "bigint", bytes: "bigint", text: "json" },
   tail: `ON CONFLICT (tenant, digest) DO UPDATE SET at = excluded.at
     WHERE old.at < excluded.at - ${SHARED_FRESH_MS}`,
 };
