@@ -301,18 +301,19 @@ export function environmentChecks(
   { salt, digests }: VariableDigests,
   shell: Environment,
 ): readonly Check[] {
-  const here = (name: string): string => shell[name] ?? "";
   const differing = Object.entries(digests).filter(
-    ([name, there]) => digest(salt, here(name)) !== there,
+    ([name, there]) => digest(salt, shell[name] ?? "") !== there,
   );
-  const groups = Map.groupBy(differing, ([name, there]) => {
-    if (there === "") return "set here and not for the gateway";
-    return here(name) === "" ? "set for the gateway and not here" : "set to another value here";
+  const kindOf = ([name, there]: readonly [string, string]): number =>
+    there === "" ? 0 : (shell[name] ?? "") === "" ? 1 : 2;
+  const parts = [
+    "set here and not for the gateway",
+    "set for the gateway and not here",
+    "set to another value here",
+  ].flatMap((kind, at) => {
+    const names = differing.filter((one) => kindOf(one) === at).map(([name]) => name);
+    return names.length === 0 ? [] : [`${names.join(", ")} ${kind}`];
   });
-  const parts = Array.from(
-    groups,
-    ([kind, all]) => `${all.map(([name]) => name).join(", ")} ${kind}`,
-  );
   const about = ["gateway.environment", "environment"] as const;
   if (parts.length === 0)
     return [check(...about, "ok", "the gateway and this shell have the same variables")];
