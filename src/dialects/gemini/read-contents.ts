@@ -243,7 +243,7 @@ class ContentsReader implements Conversation {
     this.#endSaid([]);
     const call: Call = {
       type: "call",
-      id: filledText(optionalTextAt(id, `${where}.id`)) ?? callId(this.#at, at, called),
+      id: filledText(optionalTextAt(id, `${where}.id`)) ?? this.#newId(at, called),
       kind: "function",
       name: clientName(called),
       input: args === undefined || args === null ? "{}" : inputText(args),
@@ -254,6 +254,13 @@ class ContentsReader implements Conversation {
     this.#ids.add(call.id);
     this.#calls.push(call);
     this.#add(call);
+  }
+
+  /** An id that no call has so far. */
+  #newId(part: number, name: string): string {
+    let id = callId(this.#at, part, name);
+    while (this.#ids.has(id)) id += "_";
+    return id;
   }
 
   /** Adds a part about the provider's own work. Its signature is that of reasoning, which may be sealed. */

@@ -107,8 +107,9 @@ function protoOf(schema: unknown): Fields {
   }
   const written: Record<string, unknown> = { ...rest };
   if (typeof type === "string") written.type = typeNames.get(type.toLowerCase()) ?? type;
-  if (items !== undefined) written.items = protoOf(items);
-  const members = fieldsOf(properties);
+  // A word of another type is refused.
+  if (items !== undefined && written.type === "ARRAY") written.items = protoOf(items);
+  const members = written.type === "OBJECT" ? fieldsOf(properties) : undefined;
   if (members !== undefined) {
     written.properties = Object.fromEntries(
       Object.entries(members).map(([key, one]) => [key, protoOf(one)]),
