@@ -223,3 +223,20 @@ const LONGEST = 2000;
 
 export const isTooLong = (message: string | undefined): boolean =>
   message !== undefined && tooLongWords.test(message.slice(0, LONGEST));
+
+/** True for the refusal of a request that is too long for its model. */
+export const isAboutLength = ({ detail, isFromUpstream, message }: Fault): boolean =>
+  detail.upstreamCode === CONTEXT_LENGTH || (isFromUpstream && isTooLong(message));
+
+/** The text before the words of an upstream, with its status. */
+const statusWords = /^.{0,200}?\(\d{3}\): /;
+const twoNumbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
+
+/** The limit and the length in the words of such a refusal, if they have both. */
+export function lengthsIn(message: string): { readonly most?: number; readonly asked?: number } {
+  const found = twoNumbers.exec(message.replace(statusWords, ""))?.slice(1) ?? [];
+  const [most, asked] = found
+    .map((one) => Number(one.replaceAll(",", "")))
+    .toSorted((one, other) => one - other);
+  return most === undefined || asked === undefined ? {} : { most, asked };
+}

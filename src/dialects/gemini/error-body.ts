@@ -2,7 +2,7 @@
 
 import type { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { CONTEXT_LENGTH, isTooLong } from "../errors/upstream-error.ts";
+import { isAboutLength, lengthsIn } from "../errors/upstream-error.ts";
 import { given } from "../shared/loose.ts";
 
 /** By HTTP status. Those of the gateway's own kind have the nearest meaning. */
@@ -65,23 +65,17 @@ function detailsOf(
 }
 
 const OVERFLOW = "input token count";
-/** The text before the words of an upstream, with its status. */
-const statusWords = /^.{0,200}?\(\d{3}\): /;
-const numbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
 const quoted = /`([^`]{1,200})`/;
 
 /** Clients know a conversation that is too long, and a model that is missing, by the API's own sentences. */
-function messageOf({ code, message, isFromUpstream, detail }: Fault): string {
+function messageOf(fault: Fault): string {
+  const { code, message } = fault;
   if (code === "model.unknown") {
     const name = quoted.exec(message)?.[1] ?? "";
     return `models/${name} is not found for API version v1beta, or is not supported for generateContent. ${message}`;
   }
-  const isLong = detail.upstreamCode === CONTEXT_LENGTH || (isFromUpstream && isTooLong(message));
-  if (!isLong || message.includes(OVERFLOW)) return message;
-  const [most, asked] = (numbers.exec(message.replace(statusWords, "")) ?? [])
-    .slice(1)
-    .map((one) => Number(one.replaceAll(",", "")))
-    .toSorted((one, other) => one - other);
+  if (!isAboutLength(fault) || message.includes(OVERFLOW)) return message;
+  const { most, asked } = lengthsIn(message);
   const [counted, allowed] = most === undefined ? ["", ""] : [` (${asked})`, ` (${most})`];
   return `The ${OVERFLOW}${counted} exceeds the maximum number of tokens allowed${allowed}. ${message}`;
 }

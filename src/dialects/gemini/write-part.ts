@@ -2,6 +2,7 @@
 
 import { isFields } from "../../json/json.ts";
 import type { Fields, Part } from "../../turn/turn.ts";
+import { readDataUrl } from "../shared/content.ts";
 import { filledText } from "../shared/loose.ts";
 import { ownGeminiExtra, partBeside } from "./wire.ts";
 
@@ -49,7 +50,6 @@ type Medium = {
   readonly name?: string | undefined;
 };
 
-const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_-]+={0,2}$/.test(text);
 
 function media(
@@ -62,13 +62,11 @@ function media(
     return own && fileId !== undefined
       ? { fileData: { fileUri: fileId }, ...extra }
       : "a file of another provider cannot be read here";
-  const [head, asked = "", isBytes] = dataUrl.exec(place) ?? [];
+  const bytes = readDataUrl(place);
   const fallback = type === "image" ? "image/png" : "application/pdf";
-  if (head !== undefined) {
-    const bytes = place.slice(head.length);
-    const data = isBytes === undefined ? bytesOf(bytes) : bytes;
-    if (!isBase64(data)) return `the ${type} has no content`;
-    return { inlineData: { mimeType: asked || fallback, data }, ...extra };
+  if (bytes !== undefined) {
+    if (!isBase64(bytes.data)) return `the ${type} has no content`;
+    return { inlineData: { mimeType: bytes.type || fallback, data: bytes.data }, ...extra };
   }
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(place)) {
     const mimeType = typeIn(place, type);
@@ -82,19 +80,6 @@ function media(
     filledText(name) === undefined ? fallback : (typeIn(name ?? "", type) ?? fallback);
   return { inlineData: { mimeType, data: place }, ...extra };
 }
-
-/** The unencoded text of a data URL, as bytes. */
-function bytesOf(text: string): string {
-  let binary = "";
-  try {
-    for (const byte of encoder.encode(decodeURIComponent(text)))
-      binary += String.fromCharCode(byte);
-  } catch {
-    return ""; // The text has no bytes: the part is left out for that.
-  }
-  return btoa(binary);
-}
-const encoder = new TextEncoder();
 
 const types: Readonly<Record<string, string>> = {
   png: "image/png",

@@ -4,10 +4,8 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile, ThinkingBudgets } from "../../turn/profile.ts";
 import type { Fields, Params, Turn } from "../../turn/turn.ts";
+import { effortOf, isAbove, nearestEffort } from "../shared/effort.ts";
 import { paramPath } from "../shared/params.ts";
-
-/** From the least to the most. */
-const scale = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
 /** Budgets of tokens by effort; higher efforts get the most that the model takes. */
 const budgets: Readonly<Record<string, number>> = {
@@ -17,10 +15,6 @@ const budgets: Readonly<Record<string, number>> = {
   medium: 8192,
   high: 24_576,
 };
-
-/** The effort that a budget stands for, where a model has levels. */
-const effortOf = (budget: number): string =>
-  budget < 4096 ? "low" : budget < 16_384 ? "medium" : "high";
 
 export type WrittenThinking = {
   readonly config: Fields | undefined;
@@ -44,7 +38,7 @@ export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): Writt
     } else if (rule.budgets !== undefined) {
       const budget = thinkingBudget ?? budgetFor(effort ?? "", rule.budgets);
       const fit = fitted(budget, rule.budgets);
-      if (fit !== budget || (effort !== undefined && scale.indexOf(effort) > 4))
+      if (fit !== budget || (effort !== undefined && isAbove(effort, "high")))
         note(asked, "changed", `the nearest budget of this model is ${fit} tokens`);
       config.thinkingBudget = fit;
     } else if (rule.efforts.length === 0) {
@@ -52,7 +46,7 @@ export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): Writt
         note(asked, "dropped", "the model has no control of its thinking");
     } else {
       const word = thinkingBudget === undefined ? (effort ?? "") : effortOf(thinkingBudget);
-      const level = levelFor(word, rule.efforts);
+      const level = nearestEffort(word, rule.efforts) ?? word;
       if (thinkingBudget !== undefined)
         note("thinkingBudget", "changed", `the model takes a level in place of it: \`${level}\``);
       else if (level !== word)
@@ -69,17 +63,9 @@ export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): Writt
   return { config: Object.keys(config).length === 0 ? undefined : config, decisions };
 }
 
-/** The highest level that is not above the one asked for, or the lowest of all. */
-function levelFor(effort: string, levels: readonly string[]): string {
-  if (levels.includes(effort)) return effort;
-  const at = scale.indexOf(effort);
-  const below = levels.findLast((one) => scale.indexOf(one) <= at);
-  return below ?? levels[0] ?? effort;
-}
-
 /** Unknown efforts leave it to the model. */
 const budgetFor = (effort: string, { most }: ThinkingBudgets): number =>
-  budgets[effort] === undefined ? (scale.includes(effort) ? most : -1) : budgets[effort];
+  budgets[effort] === undefined ? (isAbove(effort, "high") ? most : -1) : budgets[effort];
 
 /** A budget within the limits; -1 leaves it to the model. */
 function fitted(budget: number, { least, most, off }: ThinkingBudgets): number {

@@ -26,3 +26,10 @@ it("says where a document of blocks had a picture, which no text can hold", () =
 it("gives the document back as it was to those who speak the dialect", () => {
   expect(writePart(readPart(block, "messages[0].content[0]"), true)).toEqual(block);
 });
+
+it("reads a text document in a data URL without base64 as its bytes", () => {
+  const part = { type: "file", data: "data:text/plain,a%20caf%C3%A9" } as const;
+  expect(writePart(part, false)).toMatchObject({
+    source: { type: "text", media_type: "text/plain", data: "a café" },
+  });
+});

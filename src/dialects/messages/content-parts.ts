@@ -1,5 +1,5 @@
 import type { Fields, Part } from "../../turn/turn.ts";
-import { leftOutText, ownExtra } from "../shared/content.ts";
+import { leftOutText, ownExtra, readDataUrl } from "../shared/content.ts";
 import { fieldsOf, listOf, filledText } from "../shared/loose.ts";
 import {
   fieldsAt,
@@ -186,8 +186,6 @@ function isFilled({ type, data, url }: Fields): boolean {
 
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 
-const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
-
 function writeSource(
   url: string | undefined,
   fileId: string | undefined,
@@ -195,31 +193,20 @@ function writeSource(
 ): Fields | undefined {
   if (url === undefined)
     return own && fileId !== undefined ? { type: "file", file_id: fileId } : undefined;
-  const [head, type = "", isBytes] = dataUrl.exec(url) ?? [];
-  if (head === undefined) return { type: "url", url };
-  const data = url.slice(head.length);
-  return { type: "base64", media_type: type, data: isBytes === undefined ? bytesOf(data) : data };
+  const bytes = readDataUrl(url);
+  if (bytes === undefined) return { type: "url", url };
+  return { type: "base64", media_type: bytes.type, data: bytes.data };
 }
 
 function writeFile(part: Extract<Part, { type: "file" }>, own: boolean): Fields | undefined {
   const { data, url, fileId } = part;
   if (data === undefined) return writeSource(url, fileId, own);
-  const [head = "", type = "application/pdf"] = dataUrl.exec(data) ?? [];
-  const bytes = data.slice(head.length);
+  const { type, data: bytes } = readDataUrl(data) ?? { type: "application/pdf", data };
   if (!own && !isBase64(bytes)) return undefined;
   if (type === "application/pdf") return { type: "base64", media_type: type, data: bytes };
   if (!type.startsWith("text/") && type !== "application/json") return undefined;
   return { type: "text", media_type: "text/plain", data: textOfBytes(bytes) };
 }
-
-/** The unencoded text of a data URL, as bytes. */
-const bytesOf = (text: string): string => {
-  try {
-    return btoa(decodeURIComponent(text));
-  } catch {
-    return ""; // The text has no bytes: the source is empty, and refused for that.
-  }
-};
 
 const textOfBytes = (base64: string): string =>
   new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));

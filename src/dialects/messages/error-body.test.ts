@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { rejectedCapability } from "./error-body.ts";
+import { Fault } from "../../turn/fault.ts";
+import { errorBody, rejectedCapability } from "./error-body.ts";
 
 it.each([
   ["role 'system' is not supported on this model", "mid_conv_system"],
@@ -23,4 +24,13 @@ it.each([
 ])("reads a refusal in the words %j as %s", (message, capability) => {
   const wanted = capability === undefined ? undefined : `capability_rejected: ${capability}`;
   expect(rejectedCapability(message)).toBe(wanted);
+});
+
+it.each([
+  ["Prompt has 9,000 tokens, over the maximum context length 8,192", "prompt is too long: 9000"],
+  ["context_length_exceeded", "capability_rejected: prompt_too_long"],
+  ["image exceeds the maximum size of 5 MB", "image exceeds the maximum size of 5 MB"],
+])("says in its own words whether %j is about the length", (message, shown) => {
+  const { error } = errorBody(new Fault("upstream.refused", message, { status: 400 }));
+  expect(error).toMatchObject({ message: expect.stringContaining(shown) });
 });

@@ -2,6 +2,7 @@
 
 import type { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { isAboutLength, lengthsIn } from "../errors/upstream-error.ts";
 
 const typesByStatus: Readonly<Record<number, string>> = {
   401: "authentication_error",
@@ -57,25 +58,15 @@ export const messagesErrorText = (fault: Fault, requestId?: string): string =>
 /** Clients shorten the conversation when they read these words. */
 const TOO_LONG = "prompt is too long";
 const OVERFLOW = "exceed context limit";
-const tooLong =
-  /context[_ ](?:length|window|limit)|maximum context|too many (?:input )?tokens|exceeds the (?:maximum|context)|prompt is too long/i;
-/** The text before the words of an upstream, with its status. */
-const statusWords = /^.{0,200}?\(\d{3}\): /;
-const numbers = /(\d[\d,]{2,})\D+?(\d[\d,]{2,})/;
 
-function messageOf({ message, isFromUpstream, detail, status }: Fault): string {
-  const isTooLong =
-    detail.upstreamCode === "context_length_exceeded" || (isFromUpstream && tooLong.test(message));
+function messageOf(fault: Fault): string {
+  const { message, isFromUpstream, status } = fault;
   // Clients lower `max_tokens` by the numbers in `OVERFLOW`.
   if (message.includes(TOO_LONG) || message.includes(OVERFLOW)) return message;
-  if (!isTooLong)
+  if (!isAboutLength(fault))
     return (isFromUpstream && status === 400 && rejectedCapability(message)) || message;
-  const found = numbers
-    .exec(message.replace(statusWords, ""))
-    ?.slice(1)
-    .map((one) => Number(one.replaceAll(",", "")));
-  if (found === undefined) return "capability_rejected: prompt_too_long";
-  const [most, asked] = found.toSorted((one, other) => one - other);
+  const { most, asked } = lengthsIn(message);
+  if (most === undefined) return "capability_rejected: prompt_too_long";
   return `${TOO_LONG}: ${asked} tokens > ${most} maximum`;
 }
 

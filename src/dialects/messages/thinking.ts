@@ -2,7 +2,8 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile, ThinkingRule } from "../../turn/profile.ts";
 import type { Fields, Format, Params, Turn } from "../../turn/turn.ts";
-import { isFields } from "../../json/json.ts";
+import { isFields, ownOf } from "../../json/json.ts";
+import { effortOf, isAbove, nearestEffort } from "../shared/effort.ts";
 import { fieldsOf, filledText } from "../shared/loose.ts";
 import { fieldsAt, filledTextAt, schemaAt } from "../shared/shape.ts";
 
@@ -26,15 +27,9 @@ export function writeFormat(format: Format): Fields | undefined {
     : undefined;
 }
 
-/** Budgets of tokens and the efforts that they match. */
-const budgets = [
-  { effort: "low", below: 4_096, budget: 4_096 },
-  { effort: "medium", below: 16_384, budget: 10_000 },
-  { effort: "high", below: Infinity, budget: 24_000 },
-] as const;
+/** Budgets of tokens by effort. */
+const budgets: Readonly<Record<string, number>> = { low: 4_096, medium: 10_000, high: 24_000 };
 const LEAST_BUDGET = 1024;
-/** From the least to the most. */
-const scale = ["minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
 /** Reads effort and budget of thinking in the parameters of all dialects. */
 export function readThinking(params: Params, effort: string | undefined): Params {
@@ -52,7 +47,7 @@ export function readThinking(params: Params, effort: string | undefined): Params
 
 function effortFor(thinking: string | undefined, budget: number | undefined): string | undefined {
   if (thinking === "disabled") return "none";
-  return budget === undefined ? undefined : budgets.find(({ below }) => budget < below)?.effort;
+  return budget === undefined ? undefined : effortOf(budget);
 }
 
 /** A system message may change the effort from there on; the last one counts. */
@@ -132,9 +127,7 @@ function formFor(
 
 const budgetFor = ({ thinkingBudget, effort = "medium" }: Params): number => {
   if (thinkingBudget !== undefined) return Math.max(thinkingBudget, LEAST_BUDGET);
-  const known = budgets.find((one) => one.effort === effort);
-  if (known !== undefined) return known.budget;
-  return scale.indexOf(effort) > scale.indexOf("high") ? Infinity : LEAST_BUDGET;
+  return ownOf(budgets, effort) ?? (isAbove(effort, "high") ? Infinity : LEAST_BUDGET);
 };
 
 /** The nearest effort that the model has, not above the requested one if possible. */
@@ -148,11 +141,8 @@ function effortWord(
   if (effort === "none") return form === "disabled" ? undefined : efforts[0];
   // The budget sets it.
   if (form === "enabled" && thinking === "enabled") return undefined;
-  if (efforts.includes(effort)) return effort;
-  const asked = scale.indexOf(effort);
-  const below = efforts.findLast((one) => scale.indexOf(one) <= asked);
-  const nearest = below ?? efforts[0];
-  if (nearest !== undefined) change("effort", `the model has nothing nearer than \`${nearest}\``);
+  const nearest = nearestEffort(effort, efforts);
+  if (nearest !== effort) change("effort", `the model has nothing nearer than \`${nearest}\``);
   return nearest;
 }
 

@@ -78,6 +78,30 @@ const endings: Readonly<Record<string, string>> = {
   "text/plain": "txt",
 };
 
+const dataUrl = /^data:([^;,]*)[^,]*?(;base64)?,/s;
+
+/** The type and the content of a data URL, in base64; undefined for other URLs. */
+export function readDataUrl(
+  url: string,
+): { readonly type: string; readonly data: string } | undefined {
+  const [head, type = "", isBytes] = dataUrl.exec(url) ?? [];
+  if (head === undefined) return undefined;
+  const content = url.slice(head.length);
+  return { type, data: isBytes === undefined ? bytesOf(content) : content };
+}
+
+/** The unencoded text of a data URL, as bytes in base64. */
+function bytesOf(text: string): string {
+  let binary = "";
+  try {
+    for (const byte of new TextEncoder().encode(decodeURIComponent(text)))
+      binary += String.fromCharCode(byte);
+  } catch {
+    return ""; // The text has no bytes: the part is left out for that.
+  }
+  return btoa(binary);
+}
+
 /** The text in place of content that a dialect has no form for: it may be the only content. */
 export const leftOutText = ({ type }: Part): string =>
   `(Here was ${type === "opaque" ? "" : `${type} `}content that cannot be shown.)`;
