@@ -1,14 +1,20 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
     globalSetup: ["test/support/state-home.ts", "test/support/postgres-server.ts"],
-    setupFiles: ["test/support/fixed-seed.ts"],
+    // Properties try the same cases in every run, so that a failure is about the change at hand;
+    // `npm run fuzz:tests` tries new ones.
+    setupFiles: mode === "fuzz" ? [] : ["test/support/fixed-seed.ts"],
+    // Node runs the TypeScript itself: transforming it costs time, and so does each call of a
+    // transformed module into another.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Files share workers and the modules loaded there, which saves a third of their time:
     // nothing in `src` keeps state in a module, and what a test opens it closes.
     isolate: false,
-    // Left to itself vitest keeps one core for itself: on two that doubles the time.
-    maxWorkers: "100%",
+    // Many tests wait for a process or a socket: one more worker than cores keeps all cores busy.
+    maxWorkers: availableParallelism() + 1,
     // Concurrent tests are those that mostly wait.
     maxConcurrency: 16,
     testTimeout: 30_000,
@@ -21,4 +27,4 @@ export default defineConfig({
       { extends: true, test: { name: "outside", include: ["test/**/*.test.ts"] } },
     ],
   },
-});
+}));
