@@ -1,12 +1,13 @@
 /** Asks a gateway by its private socket. */
 
-import { type IncomingMessage, request } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { z } from "zod";
 import { fieldsOf, filledText } from "../../dialects/shared/loose.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Environment } from "../config/env.ts";
 import { findGateways, isAlive, type LocalGateway } from "./files.ts";
+import { request } from "../platform/node-http.ts";
 import { refusal } from "../platform/print.ts";
 
 type SocketRequest = {

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { chmodSync } from "node:fs";
-import { createServer } from "node:http";
 import { ByteBudget } from "../../gateway/http/budget.ts";
 import { type Console, type ConsoleOptions, openConsole } from "../../observe/console/console.ts";
 import { LOCAL_TENANT } from "../../turn/tenant.ts";
@@ -9,6 +8,7 @@ import type { Environment } from "../config/env.ts";
 import type { KeySources } from "../config/providers.ts";
 import { runtimeFolders } from "../config/user-folders.ts";
 import { systemClock } from "../platform/clock.ts";
+import { createServer } from "../platform/node-http.ts";
 import { collectBody } from "../server/body-intake.ts";
 import { exchangeOf } from "../server/node.ts";
 import type { RecordedGateway } from "../server/turn-files.ts";

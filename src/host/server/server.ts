@@ -1,10 +1,5 @@
 import { once } from "node:events";
-import {
-  createServer,
-  type IncomingMessage,
-  type Server as HttpServer,
-  type ServerResponse,
-} from "node:http";
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
@@ -13,6 +8,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import { until } from "../../turn/clock.ts";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { systemClock } from "../platform/clock.ts";
+import { createServer } from "../platform/node-http.ts";
 import { type Address, addressesOf, bindFault, portOf, urlOf } from "./address.ts";
 import { announcedOf, collectBody, LONGEST_MS } from "./body-intake.ts";
 import { connectionOf, exchangeOf, probeClient } from "./node.ts";
