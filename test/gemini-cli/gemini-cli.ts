@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { compileCache } from "../support/compile-cache.ts";
 
 const program = fileURLToPath(new URL("../../node_modules/.bin/gemini", import.meta.url));
 export const missing = !existsSync(program);
@@ -53,6 +54,7 @@ export async function geminiCli(
   const child = spawn(program, ["-y", "-m", "m1", "-p", prompt, ...more], {
     cwd: join(path, "work"),
     env: {
+      ...compileCache,
       PATH: process.env["PATH"],
       HOME: path,
       // It writes reports of errors there.

@@ -19,10 +19,13 @@ import {
 } from "../support/fake-upstream.ts";
 import { geminiRefusal } from "../support/strict-gemini.ts";
 
-/** Asks for one answer after the other, with the calls of a step each. */
+/**
+ * Asks for one answer after the other, with the calls of a step each. The stream of the last
+ * answer breaks off once its call is complete.
+ */
 export const prompt = "Go through the steps.";
-/** Asks for an answer whose stream breaks off once its call is complete. */
-export const brokenPrompt = "Write the file, and break off.";
+/** Takes the conversation up again, and comes to its end. */
+export const again = "And how was it?";
 
 const call = (id: string, name: string, input: object): FakeCall => ({
   id: `call_${id}`,
@@ -38,22 +41,18 @@ const loadedTool = "mcp_lab_write_7";
 
 type Steps = readonly (readonly FakeCall[])[];
 
+const query = "the height of the tower";
+const errand = "Run the errand.";
+export const found = "It is seventeen metres high.";
+export const thought = "I ponder it.";
+
+/** A web search and a subagent make Gemini CLI ask by itself. */
 const steps: Steps = [
   [call("note", "write_file", { file_path: "note.txt", content: "noted" })],
   [shell("a", "one"), shell("b", "two")],
   [call("mcp", loadedTool, { text: "seven" })],
   [call("picture", "read_file", { file_path: "pixel.png" })],
   [call("lost", "read_file", { file_path: "nowhere.txt" })],
-];
-
-/** Has the model search the web and employ a subagent; both make Gemini CLI ask by itself. */
-export const helpersPrompt = "Go through the helpers.";
-const query = "the height of the tower";
-const errand = "Run the errand.";
-export const found = "It is seventeen metres high.";
-export const thought = "I ponder it.";
-
-const helperSteps: Steps = [
   [call("search", "google_web_search", { query })],
   [call("agent", "invoke_agent", { agent_name: "generalist", prompt: errand })],
 ];
@@ -62,20 +61,23 @@ const errandSteps: Steps = [
   [call("complete", "complete_task", { result: { response: "The errand is done." } })],
 ];
 
-const idsOf = (some: Steps): readonly string[] => some.flat().map(({ id }) => id);
 /** The ids of all calls of the steps, in their order. */
-export const callIds = idsOf(steps);
-export const helperIds = idsOf(helperSteps);
+export const callIds: readonly string[] = steps.flat().map(({ id }) => id);
 
 /** The conversations that a request may belong to. The main one holds the texts of its helpers. */
 const scripts: readonly (readonly [words: string, steps: Steps])[] = [
   [prompt, steps],
-  [helpersPrompt, helperSteps],
   [errand, errandSteps],
 ];
 
-function play({ text }: ReceivedRequest, results: ReadonlyMap<string, string>): FakeAnswer {
-  if (text.includes(brokenPrompt)) return { text: "Next.", calls: [shell("broken", "never")] };
+type Results = ReadonlyMap<string, string>;
+
+/** True for the answer that breaks off. */
+const isBroken = (text: string, results: Results): boolean =>
+  text.includes(prompt) && !text.includes(again) && callIds.every((id) => results.has(id));
+
+function play(text: string, results: Results): FakeAnswer {
+  if (isBroken(text, results)) return { text: "Next.", calls: [shell("broken", "never")] };
   const [, left] = scripts.find(([words]) => text.includes(words)) ?? [];
   if (left === undefined) return { text: text.includes(query) ? found : "{}" };
   const next = left.find((calls) => calls.some(({ id }) => !results.has(id)));
@@ -96,7 +98,7 @@ function brokenOff(answer: Answer): Answer {
 type Speech = {
   /** What the reasoning behind the last call looks like when it comes back. Empty: it has none. */
   readonly reasoning: string;
-  readonly results: (body: Body) => ReadonlyMap<string, string>;
+  readonly results: (body: Body) => Results;
   readonly answer: (request: ReceivedRequest, say: FakeAnswer) => Answer;
 };
 
@@ -135,8 +137,7 @@ export const isTurn = ({ path }: ReceivedRequest): boolean => !path.includes("ou
 export const reasoningIn = (back: Back): string => speech[back].reasoning;
 
 /** The results in a request, by the ids of their calls. */
-export const resultsIn = (back: Back, body: Body): ReadonlyMap<string, string> =>
-  speech[back].results(body);
+export const resultsIn = (back: Back, body: Body): Results => speech[back].results(body);
 
 /** A signature of the model in the Gemini dialect. */
 const isOwn = (signature: string): boolean => atob(signature).startsWith("signed ");
@@ -149,7 +150,8 @@ export const modelOf = (back: Back): Model => {
     const refusal =
       back === "gemini" ? geminiRefusal(request.body, { model: "gemini-4", isOwn }) : undefined;
     if (refusal !== undefined) return json({ error: { code: 400, message: refusal } }, 400);
-    const said = answer(request, play(request, results(request.body)));
-    return request.text.includes(brokenPrompt) ? brokenOff(said) : said;
+    const received = results(request.body);
+    const said = answer(request, play(request.text, received));
+    return isBroken(request.text, received) ? brokenOff(said) : said;
   };
 };

@@ -34,7 +34,11 @@ type GeminiHome = Home & {
 function geminiHome(): GeminiHome {
   const home = homeFolder();
   for (const [name, text] of Object.entries(own)) home.write(name, text);
-  Object.assign(home.env, { GEMINI_CLI_TRUST_WORKSPACE: "true" });
+  Object.assign(home.env, {
+    GEMINI_CLI_TRUST_WORKSPACE: "true",
+    // The program starts itself again to set a limit of memory.
+    GEMINI_CLI_NO_RELAUNCH: "true",
+  });
   const digest = (name: string): string =>
     createHash("sha256")
       .update(readFileSync(join(home.path, name)))

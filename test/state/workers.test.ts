@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findGateways } from "../../src/host/control/files.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { answerInChat } from "../support/fake-model.ts";
@@ -101,9 +101,14 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
     expect(JSON.parse(all.stdout)).toMatchObject([{ workers: { count: 2, answering: 2 } }]);
   });
 
+  let served: Replica;
+  beforeAll(async () => {
+    served = await replica(stateless, "--workers", "2", "--log-level", "info");
+  });
+  afterAll(() => served[Symbol.asyncDispose]());
+
   it("sums its metrics over all workers, those that died included, and no counter goes down", async () => {
-    await using served = await replica(stateless, "--workers", "3");
-    await expect.poll(() => serving(served), patient).toBe(3);
+    await expect.poll(() => serving(served), patient).toBe(2);
     const scraped: number[] = [];
     const counted = async (): Promise<number> => {
       const response = await fetch(`${served.url}/metrics`, { headers: { connection: "close" } });
@@ -132,7 +137,6 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
   });
 
   it("serves by each of its workers, and at the same port again when all died at once", async () => {
-    await using served = await replica(stateless, "--workers", "2");
     await expect.poll(() => serving(served), patient).toBe(2);
     for (const worker of childrenOf(served)) {
       process.kill(worker, "SIGSTOP");
@@ -145,11 +149,10 @@ describe.skipIf(process.platform !== "linux")("`serve --workers`", { timeout: 60
   });
 
   it("starts a worker that cannot start again until it can, and its status says meanwhile that one is missing", async () => {
-    await using served = await replica(stateless, "--workers", "2", "--log-level", "info");
     await expect.poll(() => serving(served), patient).toBe(2);
     writeFileSync(served.file, "{");
     await kill(served, childrenOf(served).slice(0, 1));
-    await expect.poll(() => served.log(), patient).toContain("worker 3 ended (1)");
+    await expect.poll(() => served.log(), patient).toMatch(/worker \d+ ended \(1\)/);
     const one = patchbay(["status"], served.environment);
     expect([one.status, one.stdout]).toEqual([
       1,
