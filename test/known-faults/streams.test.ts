@@ -272,10 +272,8 @@ describe.each(doors)("a stream at the %s door", (door) => {
 });
 
 describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (door) => {
-  const SHORT = { timeouts: { headers: 100, idle: 100 } };
-
   it("before its headers is given up with 504", async () => {
-    await using here = await fakeBackedGateway(() => sse(hang), SHORT);
+    await using here = await fakeBackedGateway(() => sse(hang), { timeouts: { headers: 100 } });
     const both = [true, false].map((stream) => askWithin(here, door, { stream }));
     for (const response of await Promise.all(both))
       expect(await readAnswer(door, response)).toMatchObject({
@@ -285,10 +283,8 @@ describe.concurrent.each(doors)("an upstream that keeps the %s door waiting", (d
   });
 
   it("in mid-answer is given up too", async () => {
-    await using here = await fakeBackedGateway(
-      () => sse(chunk(0, { content: "Hel" }), hang),
-      SHORT,
-    );
+    const model: Model = () => sse(chunk(0, { content: "Hel" }), hang);
+    await using here = await fakeBackedGateway(model, { timeouts: { idle: 100 } });
     const both = [true, false].map(async (stream) =>
       readAnswer(door, await askWithin(here, door, { stream })),
     );

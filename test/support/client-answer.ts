@@ -28,15 +28,21 @@ export type ClientCall = {
   readonly complete: boolean;
 };
 
-/** All that came of an answer; `isWhole`: false if the connection broke off. */
-export async function received({
-  body,
-}: Response): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+/**
+ * All that came of an answer; `isWhole`: false if the connection broke off. `onText` receives all
+ * that has come so far.
+ */
+export async function received(
+  { body }: Response,
+  onText: (text: string) => void = () => {},
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
   const decoder = new TextDecoder();
   let text = "";
   try {
-    for await (const piece of body ?? [])
+    for await (const piece of body ?? []) {
       text += decoder.decode(piece as Uint8Array, { stream: true });
+      onText(text);
+    }
   } catch {
     return { text, isWhole: false };
   }
