@@ -103,7 +103,8 @@ function modelIn({ model, collection }: PathParams, fields: Fields): string {
 /** The form of a stream: SSE, or a list if the query does not ask for that. */
 function formIn(path: PathParams): string | undefined {
   const query = new URLSearchParams(path["?"] ?? "");
-  const alt = query.get("alt") ?? query.get("$alt") ?? "json";
+  // Google's older libraries append how enumerations are encoded: `json;enum-encoding=int`.
+  const [alt] = (query.get("alt") ?? query.get("$alt") ?? "json").split(";");
   if (alt !== "sse" && alt !== "json") throw invalid("alt", "must be `sse` or `json`");
   return alt === "sse" ? undefined : "array";
 }

@@ -4,7 +4,7 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
 import { fieldsOf, filledText, given, listOf } from "../shared/loose.ts";
-import { fieldsAt, filledTextAt, optionalTextAt, type Repair } from "../shared/shape.ts";
+import { fieldsAt, filledTextAt, invalid, optionalTextAt, type Repair } from "../shared/shape.ts";
 import { camelFields, optionalListOf, readWord } from "./read-fields.ts";
 import { readSchema } from "./read-schema.ts";
 import { geminiExtra } from "./wire.ts";
@@ -48,6 +48,11 @@ function readGroup(raw: unknown, path: string): readonly Tool[] {
         tools.push(readFunction(one, `${path}.${key}[${at}]`));
       continue;
     }
+    if (typeof value !== "object")
+      throw invalid(
+        `${path}.${key}`,
+        "must be an object; functions are declared in `functionDeclarations`",
+      );
     const kind = kinds.get(key) ?? snakeName(key);
     const name = clientName(filledText(fieldsOf(listOf(value)?.[0])?.name) ?? kind);
     tools.push({ type: "builtin", kind, name, dialect: "gemini", raw: { [key]: value } });

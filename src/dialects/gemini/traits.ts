@@ -4,6 +4,7 @@ import type { DialectTraits } from "../../turn/dialect-traits.ts";
 export const geminiTraits: DialectTraits = {
   conversation: "contents",
   instructions: "systemInstruction",
+  toolChoice: "toolConfig.functionCallingConfig",
   format: { path: "generationConfig.responseJsonSchema" },
   params: {
     maxTokens: "generationConfig.maxOutputTokens",

@@ -12,7 +12,7 @@ import { serveCompaction } from "../history/compact.ts";
 import { recallRequest } from "../history/recall-request.ts";
 import type { RecalledRequest } from "../history/recall.ts";
 import { planRound } from "../run/round.ts";
-import { listModels, routeFor, type ListedModel } from "../run/select.ts";
+import { findModel, listModels, routeFor, type ListedModel } from "../run/select.ts";
 import { serveTurn, startTurn } from "../run/walk.ts";
 import type { RequestContext, Route, RouteTable } from "../state.ts";
 import { headerOf } from "./admission.ts";
@@ -180,10 +180,8 @@ async function serveModels(context: RequestContext, form?: ModelListForm): Promi
 }
 
 async function serveModel(context: RequestContext, form?: ModelListForm): Promise<void> {
-  const { config, upstreams, clock } = context.state;
   const { "*": id = "" } = context.params;
-  const models = await listModels(config, upstreams, clock);
-  const model = models.find((known) => known.id === id);
+  const model = await findModel(id, context.state);
   if (model === undefined)
     throw new Fault(
       "model.unknown",

@@ -57,6 +57,17 @@ export async function listModels(
     : [...others, ...demos, ...listed.flat()];
 }
 
+/** A model that a client may ask for: one of the list, or a name that a pattern or a place leads somewhere. */
+export async function findModel(
+  id: string,
+  state: Models & Pick<GatewayState, "clock">,
+): Promise<ListedModel | undefined> {
+  const { config, upstreams, clock } = state;
+  const models = await listModels(config, upstreams, clock);
+  const listed = models.find((model) => model.id === id);
+  return listed ?? (isConfigured(id, state) ? { id, owner: "patchbay" } : undefined);
+}
+
 /** The default model, the provider's own models, then others such as embeddings. */
 function likeliestFirst(models: readonly string[], profile: Profile): readonly string[] {
   const { defaultModel } = profile;

@@ -20,7 +20,7 @@ export type ToolOffer = {
   readonly rests: readonly string[];
 };
 
-type Asked = Pick<Turn, "toolChoice" | "dialect">;
+type Asked = Pick<Turn, "toolChoice" | "dialect" | "traits">;
 
 /** Distinct choices that are remembered with one list of tools. */
 const MAX_OFFERS = 64;
@@ -31,7 +31,10 @@ export function offerFor(set: Toolset, turn: Asked, profile: Profile): ToolOffer
   const key = toolChoice === undefined ? turn.dialect : turn.dialect + JSON.stringify(toolChoice);
   const known = set.offers.get(key);
   if (known !== undefined) return known;
-  const made = new ChoicePlanner(set, profile).plan(toolChoice, turn.dialect);
+  const made = new ChoicePlanner(set, profile, turn.traits?.toolChoice).plan(
+    toolChoice,
+    turn.dialect,
+  );
   const planned = { toolChoice: undefined, tools: set.tools, allowed: undefined, ...made };
   const offer: ToolOffer = {
     ...planned,
@@ -48,10 +51,13 @@ type ChoicePlan = Partial<Pick<ToolOffer, "toolChoice" | "tools" | "allowed">> &
 class ChoicePlanner {
   readonly #set: Toolset;
   readonly #profile: Profile;
+  /** The field of the choice in the client's request. */
+  readonly #path: string;
 
-  constructor(set: Toolset, profile: Profile) {
+  constructor(set: Toolset, profile: Profile, path = "tool_choice") {
     this.#set = set;
     this.#profile = profile;
+    this.#path = path;
   }
 
   plan(choice: ToolChoice | undefined, dialect: string): ChoicePlan {
@@ -65,11 +71,11 @@ class ChoicePlanner {
         const made = { ...this.#callNothing(), allowed: new Set<Bound>() };
         if (this.#can("none")) return same(made);
         const reason = "the upstream has no `none`, so the tools are not sent";
-        return decided(made, "reshaped", reason);
+        return this.#decided(made, "reshaped", reason);
       }
       case "required":
         if (this.#can("required")) return same({ toolChoice: { type: "required" } });
-        return decided(
+        return this.#decided(
           { toolChoice: this.#mode("auto") },
           "changed",
           "the upstream cannot force the model to call a tool",
@@ -102,14 +108,14 @@ class ChoicePlanner {
     if (choice.type === "auto" || choice.type === "none") {
       const isTaken = this.#profile.dialect === dialect && this.#can(choice.type);
       if (isTaken && !isDeclared) return same({ toolChoice: { type: choice.type } });
-      return decided({}, "repaired", "it has no effect without tools");
+      return this.#decided({}, "repaired", "it has no effect without tools");
     }
     if (isDeclared) {
       const reason = "the upstream gets none of the declared tools, so the model cannot call one";
-      return decided({}, "changed", reason);
+      return this.#decided({}, "changed", reason);
     }
-    throw unmet(
-      "`tool_choice` asks for a tool to be called, and no tools are declared. Declare some or leave it out.",
+    throw this.#unmet(
+      `\`${this.#path}\` asks for a tool to be called, and no tools are declared. Declare some or leave it out.`,
     );
   }
 
@@ -117,7 +123,7 @@ class ChoicePlanner {
     const [bound] = this.#find(ref);
     if (bound === undefined) {
       const reason = `\`${fullName(ref)}\` is not offered to the upstream, so the model cannot call it`;
-      return decided({ toolChoice: this.#mode("auto") }, "changed", reason);
+      return this.#decided({ toolChoice: this.#mode("auto") }, "changed", reason);
     }
     // After a tool that the provider runs, the model may call any other.
     const allowed = isCalledByName(bound.upstream.kind) ? new Set([bound]) : undefined;
@@ -126,7 +132,7 @@ class ChoicePlanner {
       const made = same({ toolChoice: { type: "tool", tool }, allowed });
       return { ...made, identical: isSame(tool, ref) };
     }
-    return decided(
+    return this.#decided(
       {
         toolChoice: this.#mode("required"),
         tools: renderProviderToolDeclarations([bound]),
@@ -144,11 +150,11 @@ class ChoicePlanner {
       .filter((_, at) => found[at]?.length === 0)
       .map((ref): Decision => {
         const reason = `\`${fullName(ref)}\` is not offered to the upstream, so the model cannot call it`;
-        return { path: PATH, action: "dropped", reason };
+        return { path: this.#path, action: "dropped", reason };
       });
     if (allowed.size === 0) {
       const reason = "the upstream gets none of the allowed tools, so the model cannot call one";
-      return decided({ ...this.#callNothing(), allowed }, "changed", reason, lost);
+      return this.#decided({ ...this.#callNothing(), allowed }, "changed", reason, lost);
     }
     if (this.#can("allowed")) {
       const tools = [...allowed].map(refOf);
@@ -159,7 +165,7 @@ class ChoicePlanner {
       return { toolChoice: { ...choice, tools }, allowed, decisions: lost, identical };
     }
     const isMet = choice.mode === "auto" || this.#can("required");
-    return decided(
+    return this.#decided(
       {
         toolChoice: this.#mode(choice.mode),
         tools: renderProviderToolDeclarations([...allowed]),
@@ -191,11 +197,26 @@ class ChoicePlanner {
         isMember(one, ref),
     );
     if (isDeclared) return [];
-    throw unmet(unmetText(ref, offered));
+    throw this.#unmet(unmetText(this.#path, ref, offered));
+  }
+
+  #decided(
+    made: Omit<ChoicePlan, "decisions" | "identical">,
+    action: Action,
+    reason: string,
+    more: readonly Decision[] = [],
+  ): ChoicePlan {
+    return {
+      ...made,
+      decisions: [{ path: this.#path, action, reason }, ...more],
+      identical: false,
+    };
+  }
+
+  #unmet(message: string): Fault {
+    return new Fault("tools.choice_unmet", message, { param: this.#path });
   }
 }
-
-const PATH = "tool_choice";
 
 const same = (made: Omit<ChoicePlan, "decisions" | "identical">): ChoicePlan => ({
   ...made,
@@ -203,21 +224,8 @@ const same = (made: Omit<ChoicePlan, "decisions" | "identical">): ChoicePlan => 
   identical: true,
 });
 
-const decided = (
-  made: Omit<ChoicePlan, "decisions" | "identical">,
-  action: Action,
-  reason: string,
-  more: readonly Decision[] = [],
-): ChoicePlan => ({
-  ...made,
-  decisions: [{ path: PATH, action, reason }, ...more],
-  identical: false,
-});
-
-const unmet = (message: string): Fault => new Fault("tools.choice_unmet", message, { param: PATH });
-
-function unmetText(ref: ToolRef, offered: readonly Bound[]): string {
-  const asked = `\`tool_choice\` names \`${fullName(ref)}\``;
+function unmetText(path: string, ref: ToolRef, offered: readonly Bound[]): string {
+  const asked = `\`${path}\` names \`${fullName(ref)}\``;
   const names = offered.map(({ client }) => `\`${fullName(client)}\``);
   const { name } = ref;
   const member = offered.findIndex(({ client }) => client.namespace === String(name));
