@@ -1,6 +1,7 @@
 /** What commands need to print, to read files and the environment, and to find and ask running gateways. */
 
 export { nearest } from "./diagnostics/nearest.ts";
+export { writeProblem } from "./diagnostics/write-problem.ts";
 export { fieldsIn, fieldsOf, filledText, listOf, numberOf } from "./dialects/shared/loose.ts";
 export { environment, isByNpx, type Environment } from "./host/config/env.ts";
 export { logLevels, type LogLevel } from "./host/config/log-level.ts";

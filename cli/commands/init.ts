@@ -13,6 +13,7 @@ import {
   print,
   printJson,
   refusal,
+  writeProblem,
 } from "../../src/terminal.ts";
 import {
   isCodexSignedIn,
@@ -60,11 +61,7 @@ function write(file: string, text: string, force: boolean): void {
   try {
     writeFileSync(file, text, { flag: "wx" });
   } catch (error) {
-    const { code = "unknown" } = error as NodeJS.ErrnoException;
-    throw refusal(
-      `${file} cannot be written (${code}); go to another directory, or print it with \`--json\`.`,
-      error,
-    );
+    throw refusal(`${file} ${writeProblem(error)}.`, error);
   }
 }
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { type Environment, isLoopback, stateFolder } from "../../src/terminal.ts";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import type { LaunchAgent } from "../launch/agent.ts";
-import { type Journal, journalFolder, readJournal } from "../launch/keep/journal.ts";
+import { type Journal, journalFolder, readJournal } from "../launch/keep/keep.ts";
 import { settingsIn } from "../launch/keep/settings.ts";
 import { installedAgents } from "../launch/agents.ts";
 import { check } from "./check.ts";

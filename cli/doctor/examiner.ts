@@ -22,7 +22,7 @@ import {
 } from "../../src/terminal.ts";
 import { loadConfig, type ConfigOrigin } from "../../src/configuration.ts";
 import { firstModel, readinessOf, type RemoteGateway } from "../remote.ts";
-import { look } from "../smoke/look.ts";
+import { look } from "../commands/smoke.ts";
 import { sceneName, scenes } from "../smoke/scene.ts";
 import { check, wordsOfFault } from "./check.ts";
 import { environmentChecks, type Examined, examine } from "./examine.ts";

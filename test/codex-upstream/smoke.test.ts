@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { look } from "../../cli/smoke/look.ts";
+import { look } from "../../cli/commands/smoke.ts";
 import { answerInResponses } from "../support/fake-model.ts";
 import { missing, openCodex } from "./gateway.ts";
 

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { look, type Look, type SmokeReport } from "../../cli/smoke/look.ts";
+import { look, type Look, type SmokeReport } from "../../cli/commands/smoke.ts";
 import { upstreamDialects } from "../support/client.ts";
 import { runCommand, type CommandOutput } from "../support/command.ts";
 import { chunk } from "../support/fake-model.ts";

@@ -1,27 +1,26 @@
-/** `patchbay launch AGENT --keep` and `--restore`: changes an agent's settings file and changes it back. */
+/**
+ * `patchbay launch AGENT --keep` and `--restore`: changes an agent's settings file and changes it
+ * back. A journal in the state folder suffices to undo the changes.
+ */
 
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
+import { z } from "zod";
 import {
   type Environment,
   FileRefusal,
   homeFolder,
+  jsonOf,
   readBytes,
+  readTextFile,
   refusal,
+  stateFolder,
+  writeProblem,
   writeWhole,
 } from "../../../src/terminal.ts";
 import type { LaunchAgent, Keeping, Lasting, Output, AgentHome } from "../agent.ts";
 import { jsonSettings } from "./json-settings.ts";
-import {
-  backupFile,
-  sha256Hex,
-  dropJournal,
-  journalFolder,
-  readBackup,
-  readJournal,
-  writeJournal,
-  type Journal,
-} from "./journal.ts";
 import { envSettings, tomlSettings, yamlListSettings, yamlSettings } from "./line-settings.ts";
 import {
   MARK,
@@ -41,6 +40,62 @@ const settingsFormats: Readonly<Record<SettingsFormatName, SettingsFormat>> = {
   "yaml-list": yamlListSettings,
   env: envSettings,
 };
+
+const journalSchema = z.object({
+  version: z.literal(1),
+  agent: z.string(),
+  at: z.string(),
+  /** The settings file, and where it is if its name is a link. */
+  file: z.string(),
+  target: z.string(),
+  /** Its access rights; none: there was no such file. */
+  mode: z.number().optional(),
+  /** Digests of its content before and after. */
+  before: z.string(),
+  after: z.string(),
+  entries: z.custom<readonly WrittenEntry[]>(Array.isArray),
+  /** Folders that were made for it, the innermost last. */
+  folders: z.array(z.string()),
+  /** Additional files that the settings name. */
+  own: z.array(z.string()),
+});
+
+export type Journal = z.infer<typeof journalSchema>;
+
+const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+/** The folder of the journal and the backup of an agent's settings. */
+export function journalFolder(agent: string, env: Environment): string {
+  const state = stateFolder(env);
+  if (state !== undefined) return join(state, "launch", agent);
+  throw refusal("There is no folder for a journal; set HOME, or XDG_STATE_HOME.");
+}
+
+const journalFile = (folder: string): string => join(folder, "journal.json");
+
+/** The settings file as it was, to the byte. */
+const backupFile = (folder: string): string => join(folder, "backup");
+
+export function readJournal(folder: string): Journal | undefined {
+  try {
+    const text = readTextFile(journalFile(folder), { limit: MOST_JOURNAL, isOwn: true });
+    return journalSchema.safeParse(jsonOf(text)).data;
+  } catch {
+    return undefined; // Without a journal only the marks in the text identify our entries.
+  }
+}
+
+/** The former settings file; undefined if there was none, or the backup is lost. */
+function readBackup(folder: string): Uint8Array | undefined {
+  try {
+    return readBytes(backupFile(folder), { limit: MOST_JOURNAL, isOwn: true });
+  } catch {
+    return undefined; // Then a restore goes by the entries alone.
+  }
+}
+
+/** Room for the entries that a settings file had, as JSON. */
+const MOST_JOURNAL = 8_000_000;
 
 export type Kept = {
   readonly file: string;
@@ -157,7 +212,7 @@ async function keepPart(
   writeOrRefuse(`The journal in ${folder}`, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (bytes !== undefined) writeWhole(backupFile(folder), bytes, 0o600);
-    writeJournal(folder, {
+    const journal: Journal = {
       version: 1,
       agent: agent.name,
       at: new Date().toISOString(),
@@ -169,7 +224,9 @@ async function keepPart(
       entries: written.entries,
       folders,
       own: own.map(({ path }) => path),
-    });
+    };
+    const text = `${JSON.stringify(journal, null, 2)}\n`;
+    writeWhole(journalFile(folder), Buffer.from(text), 0o600);
   });
   // A file with a key is for its owner alone.
   const isSecret = to.key !== undefined && JSON.stringify(entries).includes(to.key);
@@ -219,23 +276,12 @@ function missingFolders(folder: string): string[] {
   return [...missingFolders(dirname(folder)), folder];
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: "you may not write there",
-  EPERM: "you may not write there",
-  EROFS: "its file system is read-only",
-  ENOSPC: "the disk is full",
-  ENOENT: "its folder does not exist",
-  ENOTDIR: "its folder is a file",
-};
-
 /** Runs a function that writes. Throws a Fault with the reason if the system refuses. */
 export function writeOrRefuse<Result>(what: string, write: () => Result): Result {
   try {
     return write();
   } catch (error) {
-    const { code = "unknown" } = error as NodeJS.ErrnoException;
-    const message = `${what} cannot be written: ${reasons[code] ?? code}.`;
-    throw refusal(message, error);
+    throw refusal(`${what} cannot be written: it ${writeProblem(error)}.`, error);
   }
 }
 
@@ -269,7 +315,8 @@ function restorePart({ keeping, journal: name }: Part, env: Environment): Restor
   if (journal === undefined) return restored;
   for (const path of journal.own) rmSync(path, { force: true });
   for (const made of journal.folders.toReversed()) removeIfEmpty(made);
-  dropJournal(folder, restored.outcome === "taken out");
+  const keepsBackup = restored.outcome === "taken out";
+  rmSync(keepsBackup ? journalFile(folder) : folder, { recursive: true, force: true });
   return restored;
 }
 
