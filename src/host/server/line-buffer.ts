@@ -25,8 +25,6 @@ export class LineBuffer {
   #length = 0;
   /** The rest of the write under way. */
   #rest: Buffer = empty;
-  /** The memory of the last write, for the next lines. */
-  #spare: Buffer | undefined;
   #writing = false;
   #closing = false;
   #lost = 0;
@@ -88,12 +86,9 @@ export class LineBuffer {
   #write(): void {
     if (this.#writing || (this.#length === 0 && this.#rest.length === 0)) return;
     if (this.#rest.length === 0) {
-      const memory = this.#memory;
-      this.#rest = memory.subarray(0, this.#length);
-      this.#memory = this.#spare ?? Buffer.allocUnsafeSlow(MEMORY_BYTES);
+      this.#rest = this.#memory.subarray(0, this.#length);
+      this.#memory = Buffer.allocUnsafeSlow(MEMORY_BYTES);
       this.#length = 0;
-      // Lines are put into it again only after all of it is written.
-      this.#spare = memory.length === MEMORY_BYTES ? memory : undefined;
     }
     this.#writing = true;
     write(this.#descriptor, this.#rest, (error, written) => this.#wrote(error, written));
