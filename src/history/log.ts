@@ -33,10 +33,8 @@ export type Log = {
   page(key: Key, query: PageQuery, weigh: Weigh): Promise<FoundPage>;
   /** The JSON of one item of a list. */
   item(key: Key, item: string, weigh: Weigh): Promise<string | undefined>;
-  /** The items of responses by their ids; `maxBytes` bounds their JSON in sum. */
-  findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems>;
-  /** The notes of responses by their ids; `maxBytes` bounds their JSON in sum. */
-  findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems>;
+  /** Items or notes of answers by their ids; `maxBytes` bounds their JSON in sum. */
+  find(query: ItemsQuery, weigh: Weigh): Promise<FoundItems>;
   /** A page of the lists whose ids begin with a prefix, in the order of their creation. */
   lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList>;
   /** Replaces the head of a list; false if there is no such list. */
@@ -70,6 +68,7 @@ export type Weigh = (bytes: number) => void;
 
 export type ItemsQuery = {
   readonly tenant: Tenant;
+  readonly of: "items" | "notes";
   readonly ids: readonly string[];
   readonly maxBytes: number;
 };

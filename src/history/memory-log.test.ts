@@ -17,7 +17,7 @@ for (const describeKind of [describeStore, describeConversations])
 it("takes a turn in the call that saves it", async () => {
   const store = new MemoryLog(stillClock());
   const saving = store.append(turn({ items: [item("a")] }));
-  const finding = store.findItems({ tenant: "ann", ids: ["a"], maxBytes: 1000 }, free);
+  const finding = store.find({ of: "items", tenant: "ann", ids: ["a"], maxBytes: 1000 }, free);
   expect(await finding).toEqual({
     type: "found",
     items: new Map([["a", item("a")]]),
@@ -43,7 +43,7 @@ it("never holds more than it may, whatever the weights, and nothing that has exp
   const tenants = ["ann", "bob", "eve"];
   const ids = Array.from({ length: 500 }, (_, at) => `item-${at}`);
   const held = async (tenant: string): Promise<number> => {
-    const found = await store.findItems({ tenant, ids, maxBytes: Infinity }, free);
+    const found = await store.find({ of: "items", tenant, ids, maxBytes: Infinity }, free);
     const items = found.type === "found" ? [...found.items.values()] : [];
     return items.reduce((sum, { json }) => sum + json.length, 0);
   };

@@ -181,21 +181,28 @@ export class MemoryLog implements Log {
     return found?.json;
   }
 
-  async findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const held = this.#tenants.get(query.tenant)?.items;
-    const entryOf = (id: string): MemoryEntry | undefined =>
-      held?.get(id) ?? held?.get(groupOf(id) ?? id);
-    return this.#found(query, weigh, entryOf, ({ input, items }) => [...input, ...items]);
-  }
-
-  async findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    const held = this.#tenants.get(query.tenant)?.notes;
-    return this.#found(
-      query,
-      weigh,
-      (id) => held?.get(id),
-      ({ notes }) => notes,
-    );
+  async find({ tenant, of, ids, maxBytes }: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    const held = this.#tenants.get(tenant)?.[of];
+    const known = new Map<MemoryEntry, ReadonlyMap<string, StoredItem>>();
+    const items = new Map<string, StoredItem>();
+    let bytes = 0;
+    for (const id of new Set(ids)) {
+      const entry = held?.get(id) ?? (of === "items" ? held?.get(groupOf(id) ?? id) : undefined);
+      if (entry === undefined || !this.#isKept(entry)) continue;
+      let all = known.get(entry);
+      if (all === undefined) {
+        const { input, items: answer, notes } = entry.read();
+        all = new Map((of === "notes" ? notes : [...input, ...answer]).map((one) => [one.id, one]));
+        known.set(entry, all);
+      }
+      const item = all.get(id);
+      if (item === undefined) continue;
+      bytes += utf8Length(item.json);
+      if (bytes > maxBytes) return { type: "too-large" };
+      items.set(id, item);
+    }
+    weigh(bytes);
+    return { type: "found", items };
   }
 
   async lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
@@ -281,33 +288,6 @@ export class MemoryLog implements Log {
       next = parent !== undefined && parent.order < order ? parent : undefined;
     }
     return chain.toReversed();
-  }
-
-  #found(
-    { ids, maxBytes }: ItemsQuery,
-    weigh: Weigh,
-    entryOf: (id: string) => MemoryEntry | undefined,
-    itemsOf: (content: EntryContent) => readonly StoredItem[],
-  ): FoundItems {
-    const known = new Map<MemoryEntry, ReadonlyMap<string, StoredItem>>();
-    const items = new Map<string, StoredItem>();
-    let bytes = 0;
-    for (const id of new Set(ids)) {
-      const entry = entryOf(id);
-      if (entry === undefined || !this.#isKept(entry)) continue;
-      let all = known.get(entry);
-      if (all === undefined) {
-        all = new Map(itemsOf(entry.read()).map((one) => [one.id, one]));
-        known.set(entry, all);
-      }
-      const item = all.get(id);
-      if (item === undefined) continue;
-      bytes += utf8Length(item.json);
-      if (bytes > maxBytes) return { type: "too-large" };
-      items.set(id, item);
-    }
-    weigh(bytes);
-    return { type: "found", items };
   }
 
   #put(given: NewEntry): void {

@@ -3,8 +3,6 @@ import type { Log } from "./log.ts";
 const done = Promise.resolve();
 const no = (): Promise<false> => Promise.resolve(false);
 const nothing = (): Promise<undefined> => Promise.resolve(undefined);
-const noItems = (): ReturnType<Log["findItems"]> =>
-  Promise.resolve({ type: "found", items: new Map() });
 const secrets = new Map<string, string>();
 
 /** A log that stores nothing, for `store: off`. Secrets last until the process ends. */
@@ -19,8 +17,7 @@ export const noStore: Log = {
   load: ({ id }) => Promise.resolve({ type: "missing", id }),
   page: () => Promise.resolve({ type: "missing" }),
   item: nothing,
-  findItems: noItems,
-  findNotes: noItems,
+  find: () => Promise.resolve({ type: "found", items: new Map() }),
   lists: () => Promise.resolve({ type: "found", list: [], isWhole: true }),
   setHead: no,
   extend: no,

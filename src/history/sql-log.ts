@@ -45,7 +45,7 @@ import {
 } from "./records.ts";
 import type { Database, OperationName, QueryOf, ResultOf } from "./sql/operations.ts";
 import { openPostgres } from "./sql/postgres.ts";
-import type { FindQuery, FoundPart, FoundEntry, Slice, SliceQuery } from "./sql/read.ts";
+import type { FoundPart, FoundEntry, Slice, SliceQuery } from "./sql/read.ts";
 import { openSqlite } from "./sql/sqlite-database.ts";
 import { HOUR_MS, HOURS_KEPT, type UsageRow } from "./usage-sums.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -245,12 +245,31 @@ export class SqlLog implements Log {
     return (await this.#items({ entries, places: [place, place] }, bytes))?.[0]?.json;
   }
 
-  findItems(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    return this.#findParts(query, weigh, "items");
-  }
-
-  findNotes(query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
-    return this.#findParts(query, weigh, "notes");
+  async find({ tenant, of, ids: asked, maxBytes }: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    const ids = [...new Set(asked.filter(isStorableId))];
+    const items = new Map<string, StoredItem>();
+    await this.#settled(tenant);
+    if (ids.length === 0) return { type: "found", items };
+    const query = { tenant, of, ids: rowIds(ids), texts: false };
+    const sizes = await this.#ask("findParts", query);
+    const bytes = sumOf(sizes);
+    if (bytes > maxBytes) return { type: "too-large" };
+    weigh(bytes);
+    const rows = new Map<string, ItemRow>();
+    for (let at = 0; at < sizes.length;) {
+      let [end, size] = [at, 0];
+      do size += sizes[end++]?.bytes ?? 0;
+      while (size + (sizes[end]?.bytes ?? Infinity) <= FOUND_BYTES);
+      const some = sizes.slice(at, end).map(({ id }) => id);
+      for (const { id, json } of await this.#ask("findParts", { ...query, ids: some, texts: true }))
+        rows.set(id, { id, json });
+      at = end;
+    }
+    for (const id of ids) {
+      const json = itemIn(rows, id);
+      if (json !== undefined) items.set(id, { id, json });
+    }
+    return { type: "found", items };
   }
 
   async lists(tenant: Tenant, query: ListQuery, weigh: Weigh): Promise<FoundList> {
@@ -429,37 +448,6 @@ export class SqlLog implements Log {
       rest.limit = limit - items.length;
     }
     return { type: "found", items, isWhole: true };
-  }
-
-  async #findParts(
-    { tenant, ids: asked, maxBytes }: ItemsQuery,
-    weigh: Weigh,
-    of: FindQuery["of"],
-  ): Promise<FoundItems> {
-    const ids = [...new Set(asked.filter(isStorableId))];
-    const items = new Map<string, StoredItem>();
-    await this.#settled(tenant);
-    if (ids.length === 0) return { type: "found", items };
-    const query = { tenant, of, ids: rowIds(ids), texts: false };
-    const sizes = await this.#ask("findParts", query);
-    const bytes = sumOf(sizes);
-    if (bytes > maxBytes) return { type: "too-large" };
-    weigh(bytes);
-    const rows = new Map<string, ItemRow>();
-    for (let at = 0; at < sizes.length;) {
-      let [end, size] = [at, 0];
-      do size += sizes[end++]?.bytes ?? 0;
-      while (size + (sizes[end]?.bytes ?? Infinity) <= FOUND_BYTES);
-      const some = sizes.slice(at, end).map(({ id }) => id);
-      for (const { id, json } of await this.#ask("findParts", { ...query, ids: some, texts: true }))
-        rows.set(id, { id, json });
-      at = end;
-    }
-    for (const id of ids) {
-      const json = itemIn(rows, id);
-      if (json !== undefined) items.set(id, { id, json });
-    }
-    return { type: "found", items };
   }
 
   async #write(batch: WriteBatch): Promise<void> {

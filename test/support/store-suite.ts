@@ -58,7 +58,10 @@ export const answer = (
 export const free: Weigh = () => {};
 
 const idsFound = async (store: Log, tenant: string, ...ids: string[]): Promise<string[]> => {
-  const found = await store.findItems({ tenant: tenant, ids: ids, maxBytes: 1_000_000 }, free);
+  const found = await store.find(
+    { of: "items", tenant: tenant, ids: ids, maxBytes: 1_000_000 },
+    free,
+  );
   return found.type === "found" ? [...found.items.keys()] : [found.type];
 };
 
@@ -66,7 +69,10 @@ const pairsOf = (items: readonly StoredItem[] = []): StoredItem[] =>
   items.map(({ id, json }) => ({ id, json }));
 
 const foundItems = async (store: Log, ids: readonly string[]): Promise<StoredItem[]> => {
-  const found = await store.findItems({ tenant: "ann", ids: ids, maxBytes: 1_000_000 }, free);
+  const found = await store.find(
+    { of: "items", tenant: "ann", ids: ids, maxBytes: 1_000_000 },
+    free,
+  );
   return found.type === "found" ? pairsOf([...found.items.values()]) : [];
 };
 
@@ -93,7 +99,7 @@ const planOf = async (store: Log, tenant: string, id: string): Promise<unknown> 
 /** A note as the gateway keeps of a seal. */
 const seal = (name: string): StoredItem => ({ id: name, json: "up" });
 const notesFound = async (store: Log, tenant: string, ...ids: string[]): Promise<string[]> => {
-  const found = await store.findNotes({ tenant, ids, maxBytes: 1_000_000 }, free);
+  const found = await store.find({ of: "notes", tenant, ids, maxBytes: 1_000_000 }, free);
   return found.type === "found" ? [...found.items.keys()] : [found.type];
 };
 
@@ -190,7 +196,10 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       );
       await store.append(turn({ answerId: "a", items: [item("i", "3")], plan: plan("3") }));
       const jsonOf = async (tenant: string): Promise<string | undefined> => {
-        const found = await store.findItems({ tenant: tenant, ids: ["i"], maxBytes: 1000 }, free);
+        const found = await store.find(
+          { of: "items", tenant: tenant, ids: ["i"], maxBytes: 1000 },
+          free,
+        );
         return found.type === "found" ? found.items.get("i")?.json : found.type;
       };
       expect([await planOf(store, "ann", "a"), await jsonOf("ann")]).toEqual([
@@ -438,7 +447,8 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const loads: Record<string, readonly [number, (weigh: Weigh) => Promise<unknown>]> = {
         items: [
           10_000,
-          (weigh) => store.findItems({ tenant: "ann", ids: ["a-in"], maxBytes: 1_000_000 }, weigh),
+          (weigh) =>
+            store.find({ of: "items", tenant: "ann", ids: ["a-in"], maxBytes: 1_000_000 }, weigh),
         ],
         plan: [2000, (weigh) => store.entry(planKey("ann", "a"), weigh)],
         head: [500, (weigh) => store.head(responseKey("ann", "a"), weigh)],
@@ -489,10 +499,12 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       await store.append(turn({ items: [item("a"), item("b")] }));
       const bytes = item("a").json.length;
       expect(
-        (await store.findItems({ tenant: "ann", ids: ["a", "a"], maxBytes: bytes }, free)).type,
+        (await store.find({ of: "items", tenant: "ann", ids: ["a", "a"], maxBytes: bytes }, free))
+          .type,
       ).toBe("found");
       expect(
-        (await store.findItems({ tenant: "ann", ids: ["a", "b"], maxBytes: bytes }, free)).type,
+        (await store.find({ of: "items", tenant: "ann", ids: ["a", "b"], maxBytes: bytes }, free))
+          .type,
       ).toBe("too-large");
       await store.close();
     });

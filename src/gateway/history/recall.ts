@@ -126,7 +126,7 @@ async function withItems(
 ): Promise<Whole> {
   if (ids.length === 0) return { body, bytes: 0 };
   const { counts, body_limit: limit } = state.config.server;
-  const found = await state.store.findItems({ tenant, ids, maxBytes: limit }, weigh);
+  const found = await state.store.find({ of: "items", tenant, ids, maxBytes: limit }, weigh);
   if (found.type === "too-large") throw tooLarge(limit);
   // Each reference to an item counts, because the upstream receives the item each time.
   let [bytes, values] = [0, 0];
@@ -405,7 +405,7 @@ async function withOwners(
   const turn = await reading;
   const ids = sealsIn(turn.items).map(sealId);
   if (ids.length === 0) return { ...recalled, turn, sealOwner: unknownOwner };
-  const found = await store.findNotes({ tenant, ids, maxBytes: Infinity }, () => {});
+  const found = await store.find({ of: "notes", tenant, ids, maxBytes: Infinity }, () => {});
   const owners = found.type === "found" ? found.items : undefined;
   return { ...recalled, turn, sealOwner: (seal) => owners?.get(sealId(seal))?.json };
 }

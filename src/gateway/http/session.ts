@@ -50,9 +50,9 @@ export class ConnectionLog {
   stateOver<State extends SessionState>(state: State): State {
     this.#continued = undefined;
     const { store: log, config } = state;
-    const own: Pick<Log, "append" | "findItems" | "load"> = {
+    const own: Pick<Log, "append" | "find" | "load"> = {
       append: (turn) => this.#append(log, turn, config.server.body_limit),
-      findItems: (query, weigh) => this.#findItems(log, query, weigh),
+      find: (query, weigh) => this.#find(log, query, weigh),
       load: (key, bytes, weigh) => {
         this.#continued = key.id;
         return this.#load(log, key, bytes, weigh);
@@ -116,7 +116,8 @@ export class ConnectionLog {
     this.#bytes = 0;
   }
 
-  async #findItems(log: Log, query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+  async #find(log: Log, query: ItemsQuery, weigh: Weigh): Promise<FoundItems> {
+    if (query.of !== "items") return log.find(query, weigh);
     const own = new Map<string, StoredItem>();
     for (const id of query.ids) {
       const item = this.#items.get(id);
@@ -124,7 +125,7 @@ export class ConnectionLog {
     }
     const ids = query.ids.filter((id) => !own.has(id));
     if (ids.length === 0) return { type: "found", items: own };
-    const found = await log.findItems({ ...query, ids }, weigh);
+    const found = await log.find({ ...query, ids }, weigh);
     if (found.type === "too-large") return found;
     return { type: "found", items: new Map([...own, ...found.items]) };
   }

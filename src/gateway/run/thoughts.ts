@@ -69,7 +69,7 @@ export function withThoughts(
     }
   };
   const maxBytes = state.config.server.body_limit;
-  return state.store.findNotes({ tenant, ids, maxBytes }, weighed).then(
+  return state.store.find({ of: "notes", tenant, ids, maxBytes }, weighed).then(
     (found) =>
       found.type === "found"
         ? putBack(turn, found.items, (item) => isOpenTo(item, link.name))

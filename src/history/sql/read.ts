@@ -1,7 +1,7 @@
 /** Finds entries and parts with their sizes, and reads them. */
 
 import type { Tenant } from "../../turn/tenant.ts";
-import type { Key, ListQuery, PageQuery } from "../log.ts";
+import type { ItemsQuery, Key, ListQuery, PageQuery } from "../log.ts";
 import { FIRST_ITEM, FIRST_NOTE, HEAD, kindNumbers, LAST_ITEM } from "../records.ts";
 import { isGroup, MOST_ITEMS } from "../item-groups.ts";
 import { KIND_LENGTH } from "./schema.ts";
@@ -162,10 +162,7 @@ function fitting(parts: readonly FoundPart[], limit: number): number {
   return over === -1 ? parts.length : over;
 }
 
-export type FindQuery = {
-  readonly tenant: Tenant;
-  readonly ids: readonly string[];
-  readonly of: "items" | "notes";
+export type FindQuery = Omit<ItemsQuery, "maxBytes"> & {
   /** False: only their sizes are read. */
   readonly texts: boolean;
 };

@@ -128,10 +128,10 @@ async function readPieces(
   weigh: Weigh,
 ): Promise<{ readonly pieces: readonly string[]; readonly isMore: boolean }> {
   let ids = Array.from({ length: PIECES }, (_, at) => pieceId(id, piece + at));
-  let found = await state.store.findNotes({ tenant, ids, maxBytes: PIECES_BYTES }, weigh);
+  let found = await state.store.find({ of: "notes", tenant, ids, maxBytes: PIECES_BYTES }, weigh);
   if (found.type === "too-large") {
     ids = ids.slice(0, 1);
-    found = await state.store.findNotes({ tenant, ids, maxBytes: Infinity }, weigh);
+    found = await state.store.find({ of: "notes", tenant, ids, maxBytes: Infinity }, weigh);
   }
   const pieces: string[] = [];
   if (found.type === "too-large") return { pieces, isMore: false };

@@ -43,7 +43,10 @@ async function two() {
   /** All pieces of its events that are stored. */
   const stored = async (): Promise<string[]> => {
     const ids = Array.from({ length: 300 }, (_, at) => pieceId("resp_1", at));
-    const found = await store.findNotes({ tenant: "ann", ids: ids, maxBytes: 500 * MB }, free);
+    const found = await store.find(
+      { of: "notes", tenant: "ann", ids: ids, maxBytes: 500 * MB },
+      free,
+    );
     const texts = found.type === "found" ? [...found.items.values()] : [];
     return texts.map(({ json }) => JSON.parse(json) as string);
   };
