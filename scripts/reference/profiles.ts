@@ -278,6 +278,8 @@ const fieldMeanings: Readonly<Record<string, string>> = {
   "history.behindResults":
     "The model's words that are inserted if only the model may speak after results.",
   "history.beforeCalls": "The user's words that are inserted if a conversation begins with calls.",
+  "history.signatures":
+    "False: signatures of reasoning are not given back, as if another model had made them.",
   "history.callIds": "Whether calls and results have ids; otherwise they are paired by order.",
   "history.strayResults":
     "`text`: results of unknown calls are sent as text; otherwise they are left out.",

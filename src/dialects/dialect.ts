@@ -121,6 +121,8 @@ export type UpstreamDialect = {
   /** The headers that carry a key; names in lower case. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>;
   writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest;
+  /** Corrects the profile of an upstream by its refusal; undefined if the same request would be refused again. */
+  correct?(refusal: string, profile: Profile): Correction | undefined;
   readEvents(context: ReadContext): EventReader;
   /** Asks for the number of a request's tokens, for upstreams whose profile has such a route. */
   readonly tokenCount?: UpstreamTokenCount | undefined;
@@ -129,6 +131,9 @@ export type UpstreamDialect = {
   /** The profile of upstreams that name none, for a dialect without a generic built-in profile. */
   readonly profile?: Profile | undefined;
 };
+
+/** `lasts`: it also concerns later requests. */
+export type Correction = { readonly profile: Profile; readonly lasts: boolean };
 
 export type UpstreamTokenCount = {
   /** The path below the base URL, with the upstream's model name in place of `{model}`. */

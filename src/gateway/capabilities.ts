@@ -71,6 +71,7 @@ const history = {
   beforeCalls: z.string(),
   ids: nameRule.extend({ exact: z.boolean().optional() }),
   callIds: z.boolean(),
+  signatures: z.boolean(),
   strayResults: z.enum(["text"]),
 } satisfies Record<keyof HistoryRule, z.ZodType>;
 

@@ -109,6 +109,8 @@ export type HistoryRule = {
   readonly ids?: IdRule | undefined;
   /** False: calls and results have no ids; they belong together by their order. */
   readonly callIds?: boolean | undefined;
+  /** False: signatures of reasoning are not given back. */
+  readonly signatures?: boolean | undefined;
   /** The form of results whose call is not known; undefined: they are left out. */
   readonly strayResults?: "text" | undefined;
 };

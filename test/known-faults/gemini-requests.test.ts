@@ -120,6 +120,26 @@ describe("signatures of Gemini", () => {
     expect(signaturesIn(here.b.last())).toEqual({ k7w2e9rt: DUMMY });
   });
 
+  it("those that a Gemini client has of another model are refused as corrupted (litellm#32140)", async () => {
+    await using here = await signing(callsThen);
+    const contents: Body[] = [{ role: "user", parts: [{ text: "Hi" }] }];
+    const tools = [{ functionDeclarations: [{ name: "look", parametersJsonSchema: schema }] }];
+    const path = (model: string): string => `/v1beta/models/${model}:generateContent`;
+    const asked = { model: undefined, messages: undefined, tools, contents };
+    const { candidates } = await ask(here.served, asked, path(`a/${third}`));
+    const response = { id: "k7w2e9rt", name: "look", response: { output: "x" } };
+    contents.push((candidates as Body[])[0]?.["content"], {
+      role: "user",
+      parts: [{ functionResponse: response }],
+    });
+    await ask(here.served, asked, path("a/gemini-4-argon"));
+    expect(here.a.refusals).toEqual(["Corrupted thought signature."]);
+    expect(signaturesIn(here.a.last())).toEqual({ k7w2e9rt: DUMMY });
+    // The model of the signature still gets it.
+    await ask(here.served, asked, path(`a/${third}`));
+    expect(signaturesIn(here.a.last())).toEqual(Object.fromEntries(here.a.signed));
+  });
+
   it.each([false, true])(
     "they come back in one mode only, streamed: %s (opencodex#1930, bifrost#1437, gateway#1442)",
     async (stream) => {
@@ -270,6 +290,22 @@ describe("ids and results for Gemini", () => {
     const parts = partsIn(sending("vertex", asked, third).body);
     const ids = parts.map((one) => (one["functionCall"] ?? one["functionResponse"])?.id as unknown);
     expect(ids).toEqual([undefined, "a", "b", "a", "b"]);
+  });
+
+  it("ids are a 400 at some regions of Vertex (vercel/ai#15891, #17030, fantasy#265, kimi-cli#1582)", async () => {
+    const message = `Invalid JSON payload received. Unknown name "id" at 'contents[1].parts[0].function_call': Cannot find field.`;
+    await using upstream = await fakeUpstream(({ text }) =>
+      text.includes('"id":"a"')
+        ? json({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }, 400)
+        : json(geminiChunk([{ text: "So." }], "STOP")),
+    );
+    const more = { profile: "vertex", api_key: "k" };
+    await using served = await serve(onto("gemini", upstream.url, more));
+    const body = { model: third, messages: [user, calling(chatCall("a")), result("a")] };
+    await ask(served, body);
+    expect(upstream.requests).toHaveLength(2);
+    await ask(served, body);
+    expect(upstream.requests).toHaveLength(3);
   });
 
   it("results are paired by their position, though they have ids (CLIProxyAPI#3878, #5199, #5355)", () => {

@@ -8,7 +8,7 @@ import { readRequest, SERVED } from "./read-request.ts";
 import { geminiTraits } from "./traits.ts";
 import { upstreamPath } from "./upstream-path.ts";
 import { contentType, writeAnswer, writeEvents } from "./write-events.ts";
-import { writeRequest } from "./write-request.ts";
+import { correct, writeRequest } from "./write-request.ts";
 
 /** The paths of models, of Google AI Studio and of Vertex AI with and without a project. */
 const places = [
@@ -62,6 +62,7 @@ export const gemini = {
     headers: (apiKey): Readonly<Record<string, string>> =>
       apiKey ? { "x-goog-api-key": apiKey } : {},
     writeRequest,
+    correct,
     readEvents,
     tokenCount: {
       path: "/models/{model}:countTokens",

@@ -95,7 +95,7 @@ class ContentsWriter {
         if (thought === undefined) return this.#note("dropped", lostReasoning(this.#profile));
         this.#push("model", thought.parts);
         const { signature } = thought;
-        if (signature === undefined) return;
+        if (signature === undefined || this.#profile.history?.signatures === false) return;
         if (signedPart(item.extra) === "text") return this.#signText(signature);
         this.#signature = signature;
         return;
@@ -126,7 +126,8 @@ class ContentsWriter {
     return contents;
   }
 
-  #push(role: Role, parts: readonly Fields[]): void {
+  #push(role: Role, given: readonly Fields[]): void {
+    const parts = this.#profile.history?.signatures === false ? given.flatMap(unsigned) : given;
     if (parts.length === 0) return;
     const last = this.#contents.at(-1);
     if (last?.role === role) {
@@ -270,6 +271,13 @@ class ContentsWriter {
       );
     }
   }
+}
+
+/** A part without its signature; none if nothing is left, or if it is refused without. */
+function unsigned({ thoughtSignature: signature, ...part }: Fields): readonly Fields[] {
+  const { text, toolCall, toolResponse } = part;
+  const isEmpty = text === "" || partKind(part) === undefined;
+  return signature !== undefined && (isEmpty || (toolCall ?? toolResponse) != null) ? [] : [part];
 }
 
 /** True for visible text without a signature. */

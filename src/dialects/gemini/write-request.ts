@@ -5,7 +5,7 @@ import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Params, Turn } from "../../turn/turn.ts";
-import type { Target, WrittenRequest } from "../dialect.ts";
+import type { Correction, Target, WrittenRequest } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
 import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.ts";
 import { bodyWith, withTools } from "../shared/source-text.ts";
@@ -26,6 +26,21 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenReque
   const text = bodyWith(turn.body, changes);
   return emptyPart.test(text) ? translated : { text, decisions: [] };
 }
+
+/**
+ * Regions of Vertex AI refused ids until 2026, and signatures are refused by all but the model that
+ * made them: a client of this API has no seals that tell who that was.
+ */
+export function correct(refusal: string, profile: Profile): Correction | undefined {
+  const { history } = profile;
+  const refusesIds = refusal.includes('Unknown name "id"') && history?.callIds !== false;
+  if (refusesIds)
+    return { profile: { ...profile, history: { ...history, callIds: false } }, lasts: true };
+  if (!WRONG_SIGNATURE.test(refusal) || history?.signatures === false) return undefined;
+  return { profile: { ...profile, history: { ...history, signatures: false } }, lasts: false };
+}
+const WRONG_SIGNATURE =
+  /corrupted thought signature|thought signature is not valid|thought_signature.*base64/i;
 
 /** A part that Vertex AI refuses; the SDKs' chats have such parts in their history. */
 const emptyPart = /\{\s*"text"\s*:\s*""\s*\}/;

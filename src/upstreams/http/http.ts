@@ -9,7 +9,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile } from "../../turn/profile.ts";
-import { Retries } from "../retry.ts";
+import { type Failure, Retries } from "../retry.ts";
 import { tapped, type TryTap } from "../tap.ts";
 import type { OpenOptions, Prepared, Upstream } from "../upstream.ts";
 import { version } from "../version.ts";
@@ -101,6 +101,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
   const { name, dialect, profile, newId, sign } = options;
   const { upstream: wire, traits } = dialect;
   const routes = new Map<string, Route>();
+  /** By the profile of a model: what its refusals have shown. */
+  const corrected = new WeakMap<Profile, Profile>();
   let closing: Promise<void> | undefined;
 
   function newRoute(profile: Profile, line: RequestLine): Route {
@@ -122,8 +124,10 @@ export function httpUpstream(given: HttpOptions): Upstream {
     showsBytes: true,
     prepare(turn, to): Prepared {
       const { stream, params } = turn;
-      const { profile, model, straight } = to;
-      const { text, decisions, headers: own } = wire.writeRequest(turn, to);
+      const { model, straight } = to;
+      let profile = corrected.get(to.profile) ?? to.profile;
+      const target = profile === to.profile ? to : { ...to, profile, straight: false };
+      const { text, decisions, headers: own } = wire.writeRequest(turn, target);
       // Bytes: the collector does not move them in memory while the turn lasts.
       const body = transport.encode(text);
       const known = routes.get(`${stream} ${model}`);
@@ -136,7 +140,17 @@ export function httpUpstream(given: HttpOptions): Upstream {
         const fields = [...common, "x-request-id", requestId];
         if (more !== undefined) append(fields, Object.entries(more).flat());
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
-        return (sink) => new HttpTurn(connection, sink, { request, reading, opening }).begin();
+        const rewrite = (fault: Fault): HttpRequest | undefined => {
+          if (fault.code !== "upstream.refused") return undefined;
+          const found = wire.correct?.(fault.detail.said?.message ?? "", profile);
+          if (found === undefined) return undefined;
+          ({ profile } = found);
+          if (found.lasts) corrected.set(to.profile, profile);
+          const again = wire.writeRequest(turn, { ...to, profile, straight: false });
+          return { ...request, body: transport.encode(again.text) };
+        };
+        const opened = { request, reading, opening, rewrite };
+        return (sink) => new HttpTurn(connection, sink, opened).begin();
       };
       const form = profile.countsTokens === true ? wire.tokenCount : undefined;
       if (form === undefined) return { decisions, open };
@@ -189,6 +203,8 @@ type Opened = {
   readonly request: HttpRequest;
   readonly reading: ReadContext;
   readonly opening: OpenOptions;
+  /** Writes a refused request in another form, if its upstream might take that. */
+  readonly rewrite: (fault: Fault) => HttpRequest | undefined;
 };
 
 /** One turn of an upstream: its attempts, each on a connection of its tenant's share. */
@@ -196,6 +212,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   readonly connection: HttpConnection;
   readonly opening: OpenOptions;
   readonly #opened: Opened;
+  #request: HttpRequest;
   #answer: HttpAnswer | undefined;
 
   constructor(connection: HttpConnection, sink: Sink<Event>, opened: Opened) {
@@ -206,6 +223,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
     this.connection = connection;
     this.opening = opened.opening;
     this.#opened = opened;
+    this.#request = opened.request;
   }
 
   protected attempt(): Flow {
@@ -218,12 +236,22 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
 
   start(): void {
     const { options, transport } = this.connection;
-    const { request } = this.#opened;
+    const request = this.#request;
     const { tap } = this.opening;
     const answer = this.#answer;
     if (answer === undefined) return;
     const handler = tap === undefined ? answer : tapped(answer, tap.request(options.name, request));
     transport.send(request, handler);
+  }
+
+  override failed(failure: Failure): void {
+    const request = this.#opened.rewrite(failure.fault);
+    if (request === undefined) return super.failed(failure);
+    this.#request = request;
+    const { watch } = this.opening;
+    watch?.retrying(failure.fault, 0);
+    watch?.sentAgain();
+    this.begin();
   }
 
   late(): void {
