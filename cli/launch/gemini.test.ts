@@ -200,6 +200,8 @@ describe("a sandbox that is a container, which cannot reach the gateway", () => 
     ["no sandbox", "{}", {}, [], false],
   ])("is reported by %s", (_, settings, env, args, isReported) => {
     const { point } = homeWith({ ".gemini/settings.json": settings });
+    const dotenv = homeWith({ ".gemini/settings.json": settings, ".env": "GEMINI_SANDBOX=false" });
+    expect(dotenv.point({}, { args }).note).toBe(undefined);
     const { note = "" } = point(env, { args });
     expect(note.includes("run in a container")).toBe(isReported);
     const remote = point(env, { args, url: "https://patchbay.example.com" });

@@ -227,11 +227,13 @@ export const geminiAgent: LaunchAgent = {
     const { env, directory, folder, lasting, url } = to;
     const home = geminiHome(homeOf(env));
     const type = signInFor(to);
+    // A `.env` file sets what the environment leaves open.
+    const there = { ...dotenvFor(directory, home), ...env };
     return {
       args: ["-m", to.model],
       env: {
         ...variables(to, type),
-        ...proxyVariables(url, { ...dotenvFor(directory, home), ...env }),
+        ...proxyVariables(url, there),
         // Empty, so that no `.env` file sets them.
         GOOGLE_GENAI_USE_VERTEXAI: "",
         GOOGLE_GENAI_USE_GCA: "",
@@ -244,7 +246,7 @@ export const geminiAgent: LaunchAgent = {
       },
       files: { [join(FOLDER, SETTINGS)]: settingsText(join(home, FOLDER, SETTINGS), type) },
       links: mirror(home, lasting),
-      note: containerNote(to),
+      note: containerNote({ ...to, env: there }),
       folders:
         lasting === undefined ? [] : [...written, ...folders].map((one) => join(lasting, one)),
     };
