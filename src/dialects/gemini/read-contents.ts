@@ -5,15 +5,8 @@ import { clientName } from "../../turn/names.ts";
 import type { Call, Fields, Item, Message, Part, Reasoning, Result } from "../../turn/turn.ts";
 import type { Writable } from "../../turn/writable.ts";
 import { filledText, given, inputText } from "../shared/loose.ts";
-import {
-  fieldsAt,
-  filledTextAt,
-  invalid,
-  optionalTextAt,
-  textAt,
-  type Repair,
-} from "../shared/shape.ts";
-import { camelFields, optionalListOf, type Reports } from "./read-fields.ts";
+import { filledTextAt, invalid, optionalTextAt, textAt, type Repair } from "../shared/shape.ts";
+import { camelFieldsAt, optionalListOf, type Reports } from "./read-fields.ts";
 import { readMedia, readResponse } from "./read-parts.ts";
 import { isDummy, sealsIn, type SealLine } from "./signature.ts";
 import { geminiExtra, partKind, signatureExtra, type SignedPart } from "./wire.ts";
@@ -77,8 +70,10 @@ class ContentsReader implements Conversation {
   }
 
   #content(raw: unknown, path: string): void {
-    const { role, parts, ...rest } = camelFields(
-      fieldsAt(raw, path, 'a content such as {"role":"user","parts":[{"text":"Hi"}]}'),
+    const { role, parts, ...rest } = camelFieldsAt(
+      raw,
+      path,
+      'a content such as {"role":"user","parts":[{"text":"Hi"}]}',
     );
     const isModel = isModelRole(role, `${path}.role`, this.#reports.repair);
     const list = optionalListOf(parts, `${path}.parts`);
@@ -89,7 +84,7 @@ class ContentsReader implements Conversation {
     this.#isUser = !isModel;
     for (const [at, one] of list.entries()) {
       const where = `${path}.parts[${at}]`;
-      const part = camelFields(fieldsAt(one, where, 'a part such as {"text":"Hi"}'));
+      const part = camelFieldsAt(one, where, 'a part such as {"text":"Hi"}');
       if (isModel) this.#modelPart(part, where, at);
       else this.#userPart(part, where, at);
     }
@@ -113,11 +108,9 @@ class ContentsReader implements Conversation {
       }
       case "text":
         return this.#userSays(readText(part, path));
-      default: {
-        const hasContent = Object.keys(part).some((key) => part[key] != null && !beside.has(key));
-        if (!hasContent) throw invalid(path, 'must have content, such as {"text":"Hi"}');
+      default:
+        if (!hasContent(part)) throw invalid(path, 'must have content, such as {"text":"Hi"}');
         return this.#userSays({ type: "opaque", dialect: "gemini", raw: part });
-      }
     }
   }
 
@@ -135,9 +128,7 @@ class ContentsReader implements Conversation {
   #addResult(part: Fields, path: string): void {
     const { functionResponse, thought: _, thoughtSignature: __, ...others } = part;
     const where = `${path}.functionResponse`;
-    const fields = camelFields(
-      fieldsAt(functionResponse, where, "an object with `name` and `response`"),
-    );
+    const fields = camelFieldsAt(functionResponse, where, "an object with `name` and `response`");
     const { id, name, response: _response, parts: _parts, ...rest } = fields;
     const { parts, isError } = readResponse(fields, where, this.#reports.repair);
     const called = filledText(optionalTextAt(name, `${where}.name`));
@@ -175,13 +166,8 @@ class ContentsReader implements Conversation {
       case "fileData":
         this.#say(readMedia(part, path));
         break;
-      case undefined: {
-        const hasContent = Object.keys(part).some((key) => part[key] != null && !beside.has(key));
-        if (hasContent) return this.#work(part);
-        break;
-      }
       default:
-        return this.#work(part);
+        if (hasContent(part)) return this.#work(part);
     }
     if (signature !== undefined) this.#sign(signature, isThought ? "thought" : "text");
   }
@@ -234,8 +220,10 @@ class ContentsReader implements Conversation {
   #call(part: Fields, path: string, at: number): void {
     const { functionCall, thought: _, thoughtSignature, ...rest } = part;
     const where = `${path}.functionCall`;
-    const { id, name, args, ...more } = camelFields(
-      fieldsAt(functionCall, where, "an object with `name` and `args`"),
+    const { id, name, args, ...more } = camelFieldsAt(
+      functionCall,
+      where,
+      "an object with `name` and `args`",
     );
     const called = filledTextAt(name, `${where}.name`);
     const signature = filledText(thoughtSignature);
@@ -302,6 +290,9 @@ class ContentsReader implements Conversation {
     this.places.push(at);
   }
 }
+
+const hasContent = (part: Fields): boolean =>
+  Object.keys(part).some((key) => part[key] != null && !beside.has(key));
 
 const emptyText: Part = { type: "text", text: "" };
 const NO_FIELD = "the API has no such field, and it is not known here";

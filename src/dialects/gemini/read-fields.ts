@@ -2,14 +2,16 @@
 
 import { isFields } from "../../json/json.ts";
 import type { Fields } from "../../turn/turn.ts";
-import { invalid, type Repair } from "../shared/shape.ts";
+import { fieldsAt, invalid, type Repair } from "../shared/shape.ts";
 import { camelName } from "./wire.ts";
+
+/** An object of the API at a path of a request; `what`: the form that it must have. */
+export const camelFieldsAt = (value: unknown, path: string, what: string): Fields =>
+  camelFields(fieldsAt(value, path, what));
 
 /** The fields of an object of the API by their names in camel case, which wins if both forms are there. */
 export function camelFields(fields: Fields): Fields {
-  let isPlain = true;
-  for (const key in fields) if (key.includes("_")) isPlain = false;
-  if (isPlain) return fields;
+  if (!Object.keys(fields).some((key) => key.includes("_"))) return fields;
   const entries = Object.entries(fields).toSorted(
     ([one], [other]) => Number(camelName(other) !== other) - Number(camelName(one) !== one),
   );
@@ -22,7 +24,7 @@ export function optionalListOf(
   path: string,
   entry: "object" | "text" = "object",
 ): readonly unknown[] {
-  if (value === undefined || value === null) return none;
+  if (value == null) return none;
   if (Array.isArray(value)) return value as readonly unknown[];
   if (entry === "object" ? isFields(value) : typeof value === "string") return [value];
   throw invalid(path, `must be an array of ${entry === "object" ? "objects" : "strings"}`);

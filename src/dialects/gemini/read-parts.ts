@@ -2,19 +2,19 @@
 
 import { isFields } from "../../json/json.ts";
 import type { Fields, Part } from "../../turn/turn.ts";
-import { given } from "../shared/loose.ts";
-import { fieldsAt, invalid, optionalTextAt, textAt, type Repair } from "../shared/shape.ts";
-import { camelFields, optionalListOf } from "./read-fields.ts";
-import { besidePart, geminiExtra } from "./wire.ts";
+import { given, inputText } from "../shared/loose.ts";
+import { invalid, optionalTextAt, textAt, type Repair } from "../shared/shape.ts";
+import { camelFieldsAt, optionalListOf } from "./read-fields.ts";
+import { besidePart, geminiExtra, mediaTypeOf } from "./wire.ts";
 
 /** Reads media that a part brings along or refers to; `rest`: the fields beside them. */
 export function readMedia(part: Fields, path: string): Part {
   const { inlineData, fileData, thought: _, thoughtSignature: __, ...rest } = part;
   if (inlineData != null) return readBytes(inlineData, `${path}.inlineData`, rest);
   const where = `${path}.fileData`;
-  const file = camelFields(fieldsAt(fileData, where, "an object with `fileUri`"));
+  const file = camelFieldsAt(fileData, where, "an object with `fileUri`");
   const uri = textAt(file.fileUri, `${where}.fileUri`);
-  const mimeType = optionalTextAt(file.mimeType, `${where}.mimeType`) ?? typeByName(uri);
+  const mimeType = optionalTextAt(file.mimeType, `${where}.mimeType`) ?? mediaTypeOf(uri) ?? "";
   const name = optionalTextAt(file.displayName, `${where}.displayName`);
   const extra = besidePart(part, given(rest));
   // Files that the provider keeps, and videos of its own site, have no meaning elsewhere.
@@ -34,26 +34,10 @@ const isPublic = (uri: string): boolean =>
     uri,
   );
 
-const types: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  pdf: "application/pdf",
-  txt: "text/plain",
-};
-
-/** The type of a file that names none. */
-function typeByName(uri: string): string {
-  const [, ending = ""] = /\.([A-Za-z0-9]{1,5})(?:[?#]|$)/.exec(uri.slice(-2000)) ?? [];
-  return types[ending.toLowerCase()] ?? "";
-}
-
 const BYTES = "an object with `mimeType` and `data`";
 
 function readBytes(raw: unknown, path: string, rest: Fields): Part {
-  const { mimeType, data: text, displayName, ...more } = camelFields(fieldsAt(raw, path, BYTES));
+  const { mimeType, data: text, displayName, ...more } = camelFieldsAt(raw, path, BYTES);
   const type = (optionalTextAt(mimeType, `${path}.mimeType`) ?? "").toLowerCase();
   const data = inOneAlphabet(textAt(text, `${path}.data`));
   const name = optionalTextAt(displayName, `${path}.displayName`);
@@ -85,10 +69,12 @@ export function readResponse(
   path: string,
   repair: Repair,
 ): ReadResponse {
-  const parts = readOutput(response, name, { path: `${path}.response`, repair });
+  const parts = readOutput(response, name, () =>
+    repair(`${path}.response`, "the API takes an object"),
+  );
   for (const [at, raw] of optionalListOf(media, `${path}.parts`).entries()) {
     const where = `${path}.parts[${at}]`;
-    const part = camelFields(fieldsAt(raw, where, "an object with `inlineData` or `fileData`"));
+    const part = camelFieldsAt(raw, where, "an object with `inlineData` or `fileData`");
     if (part.inlineData == null && part.fileData == null)
       throw invalid(where, "must have `inlineData` or `fileData`");
     parts.push(readMedia(part, where));
@@ -96,17 +82,14 @@ export function readResponse(
   return { parts, isError: isFailure(response) };
 }
 
-type Place = { readonly path: string; readonly repair: Repair };
-
-function readOutput(response: unknown, called: unknown, { path, repair }: Place): Part[] {
-  if (response === undefined || response === null) return [];
-  if (!isFields(response)) {
-    repair(path, "the API takes an object");
-    const text = typeof response === "string" ? response : JSON.stringify(response);
-    return [{ type: "text", text }];
+function readOutput(response: unknown, called: unknown, repair: () => void): Part[] {
+  if (response == null) return [];
+  if (isFields(response)) {
+    if (Object.keys(response).length === 0) return [];
+    return [{ type: "text", text: bareText(response, called) ?? JSON.stringify(response) }];
   }
-  if (Object.keys(response).length === 0) return [];
-  return [{ type: "text", text: bareText(response, called) ?? JSON.stringify(response) }];
+  repair();
+  return [{ type: "text", text: inputText(response) }];
 }
 
 /** Fields that hold all of a result. */
@@ -134,18 +117,14 @@ const isMedia = (part: Fields): boolean => part.inlineData != null || part.fileD
 
 /** The texts of instructions: one content, its parts, or a text. */
 export function readInstructions(raw: unknown, path: string, repair: Repair): Part[] {
-  if (raw === undefined || raw === null) return [];
-  if (typeof raw === "string") {
-    repair(path, "the API takes a content with parts");
-    return raw === "" ? [] : [{ type: "text", text: raw }];
-  }
+  if (raw == null) return [];
   const isContent = isFields(raw) && raw.text === undefined;
-  const parts = isContent ? raw.parts : raw;
   if (!isContent) repair(path, "the API takes a content with parts");
   const where = isContent ? `${path}.parts` : path;
+  const parts = isContent ? raw.parts : typeof raw === "string" ? { text: raw } : raw;
   return optionalListOf(parts, where).flatMap((one, at): Part[] => {
     const inner = `${where}[${at}]`;
-    const part = camelFields(fieldsAt(one, inner, 'a part such as {"text":"Be brief."}'));
+    const part = camelFieldsAt(one, inner, 'a part such as {"text":"Be brief."}');
     if (isMedia(part)) return [readMedia(part, inner)];
     if (part.text == null) return [{ type: "opaque", dialect: "gemini", raw: part }];
     const text = textAt(part.text, `${inner}.text`);

@@ -3,7 +3,7 @@
 import { isFields } from "../../json/json.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
-import type { Extra, Fields, Format, Item, Params, Turn } from "../../turn/turn.ts";
+import type { Fields, Format, Item, Params, Turn } from "../../turn/turn.ts";
 import type { PathParams } from "../dialect.ts";
 import { fieldsOf, filledText, given } from "../shared/loose.ts";
 import { readParams } from "../shared/params.ts";
@@ -14,10 +14,18 @@ import {
   optionalTextAt,
   readModel,
   repairInto,
+  textAt,
   type Repair,
 } from "../shared/shape.ts";
 import { readContents } from "./read-contents.ts";
-import { camelFields, numberIn, optionalListOf, readWord, type Reports } from "./read-fields.ts";
+import {
+  camelFields,
+  camelFieldsAt,
+  numberIn,
+  optionalListOf,
+  readWord,
+  type Reports,
+} from "./read-fields.ts";
 import { readInstructions } from "./read-parts.ts";
 import { readSchema } from "./read-schema.ts";
 import { readToolConfig, readTools } from "./read-tools.ts";
@@ -84,10 +92,19 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
     stream,
     streamForm: stream ? formIn(path) : undefined,
     usageWanted: true,
-    extra: extraOf(
-      { ...withThinking(extra, config.thinking), ...group("toolConfig", rest), ...safety.fields },
-      { ...group("toolConfig", hints), ...safety.hints },
-    ),
+    extra: {
+      dialect: "gemini",
+      fields: {
+        ...extra,
+        ...group(CONFIG, {
+          ...fieldsOf(extra[CONFIG]),
+          ...group("thinkingConfig", config.thinking),
+        }),
+        ...group("toolConfig", rest),
+        ...safety.fields,
+      },
+      ...group("hints", { ...group("toolConfig", hints), ...safety.hints }),
+    },
     repairs,
     body,
   };
@@ -125,42 +142,29 @@ type Config = {
   readonly thinking: Fields;
 };
 
-const numbers: ReadonlySet<string> = new Set([
-  "maxOutputTokens",
-  "temperature",
-  "topP",
-  "topK",
-  "candidateCount",
-  "seed",
-  "presencePenalty",
-  "frequencyPenalty",
-  "logprobs",
-]);
+const CONFIG = "generationConfig";
 
 function configIn(raw: unknown): Config {
-  if (raw === undefined || raw === null) return { fields: {}, params: {}, thinking: {} };
-  const { thinkingConfig, responseModalities, ...rest } = camelFields(
-    fieldsAt(raw, "generationConfig", "an object"),
-  );
-  const fields: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(rest))
-    if (value !== null) fields[key] = numbers.has(key) ? numberIn(value) : value;
-  if (responseModalities != null) {
-    const where = "generationConfig.responseModalities";
-    const words = optionalListOf(responseModalities, where, "text");
-    fields.responseModalities = words.map((word) =>
-      typeof word === "string" ? word.toLowerCase() : word,
+  if (raw == null) return { fields: {}, params: {}, thinking: {} };
+  const { thinkingConfig, ...rest } = camelFieldsAt(raw, CONFIG, "an object");
+  const fields: Record<string, unknown> = given(rest);
+  for (const key in fields) fields[key] = numberIn(fields[key]);
+  const { responseModalities: words, responseLogprobs } = fields;
+  const where = `${CONFIG}.responseModalities`;
+  if (words !== undefined)
+    fields.responseModalities = optionalListOf(words, where, "text").map((word, at) =>
+      textAt(word, `${where}[${at}]`).toLowerCase(),
     );
-  }
-  const asksLogprobs = optionalFlagAt(fields.responseLogprobs, "generationConfig.responseLogprobs");
-  if (asksLogprobs === true) fields.logprobs ??= 0;
+  if (optionalFlagAt(responseLogprobs, `${CONFIG}.responseLogprobs`) === true)
+    fields.logprobs ??= 0;
   return { fields, ...readThinking(thinkingConfig) };
 }
 
-const THINKING = "generationConfig.thinkingConfig";
+const THINKING = `${CONFIG}.thinkingConfig`;
 
-/** Budgets of tokens below which an effort is meant. */
+/** Budgets of tokens below which an effort is meant; -1 leaves it to the model. */
 const budgets = [
+  { effort: undefined, below: 0 },
   { effort: "none", below: 1 },
   { effort: "low", below: 4_096 },
   { effort: "medium", below: 16_384 },
@@ -169,49 +173,35 @@ const budgets = [
 
 const levels = ["MINIMAL", "LOW", "MEDIUM", "HIGH", "THINKING_LEVEL_UNSPECIFIED"] as const;
 
-/** A budget of -1 leaves the effort to the model. */
 function readThinking(raw: unknown): Pick<Config, "params" | "thinking"> {
-  if (raw === undefined || raw === null) return { params: {}, thinking: {} };
-  const { includeThoughts, thinkingBudget, thinkingLevel, ...rest } = camelFields(
-    fieldsAt(raw, THINKING, "an object"),
+  if (raw == null) return { params: {}, thinking: {} };
+  const { includeThoughts, thinkingBudget, thinkingLevel, ...rest } = camelFieldsAt(
+    raw,
+    THINKING,
+    "an object",
   );
-  const isShown = optionalFlagAt(includeThoughts, `${THINKING}.includeThoughts`);
-  const asked = thinkingBudget === null ? undefined : numberIn(thinkingBudget);
-  if (asked !== undefined && !(Number.isSafeInteger(asked) && Number(asked) >= -1))
+  const isShown = optionalFlagAt(includeThoughts, `${THINKING}.includeThoughts`) === true;
+  const budget = Number(numberIn(thinkingBudget ?? -1));
+  if (!(Number.isSafeInteger(budget) && budget >= -1))
     throw invalid(`${THINKING}.thinkingBudget`, "must be a whole number of at least -1");
-  const budget = asked === -1 || asked === undefined ? undefined : Number(asked);
-  const word =
+  const level =
     thinkingLevel == null
       ? undefined
       : readWord(thinkingLevel, levels, `${THINKING}.thinkingLevel`);
-  const level = word === "THINKING_LEVEL_UNSPECIFIED" ? undefined : word?.toLowerCase();
-  const byBudget =
-    budget === undefined ? undefined : budgets.find(({ below }) => budget < below)?.effort;
-  const effort = level ?? byBudget;
-  return {
-    params: {
-      ...(effort !== undefined && { effort }),
-      ...(budget !== undefined && budget > 0 && { thinkingBudget: budget }),
-      ...(isShown === true && { reasoningSummary: "auto" }),
-    },
-    thinking: given(rest),
-  };
-}
-
-function withThinking(extra: Fields, thinking: Fields): Fields {
-  if (Object.keys(thinking).length === 0) return extra;
-  const config = { ...fieldsOf(extra.generationConfig), thinkingConfig: thinking };
-  return { ...extra, generationConfig: config };
+  const effort =
+    level === undefined || level === "THINKING_LEVEL_UNSPECIFIED"
+      ? budgets.find(({ below }) => budget < below)?.effort
+      : level.toLowerCase();
+  const params = given({
+    effort,
+    thinkingBudget: budget > 0 ? budget : undefined,
+    reasoningSummary: isShown ? ("auto" as const) : undefined,
+  });
+  return { params, thinking: given(rest) };
 }
 
 const group = (key: string, fields: Fields): Fields =>
   Object.keys(fields).length === 0 ? {} : { [key]: fields };
-
-const extraOf = (fields: Fields, hints: Fields): Extra => ({
-  dialect: "gemini",
-  fields,
-  ...(Object.keys(hints).length > 0 && { hints }),
-});
 
 /** Thresholds that turn filters off: nothing is lost where there are none. */
 const open: ReadonlySet<unknown> = new Set(["OFF", "BLOCK_NONE"]);
@@ -233,11 +223,10 @@ function readTier({ serviceTier, ...params }: Params): Params {
 
 /** Reads the type of the answer and its schema. The API holds the model to a schema. */
 function readFormat(config: Fields): Format | undefined {
-  const place = "generationConfig";
-  const type = optionalTextAt(config.responseMimeType, `${place}.responseMimeType`) ?? "";
+  const type = optionalTextAt(config.responseMimeType, `${CONFIG}.responseMimeType`) ?? "";
   for (const key of ["responseJsonSchema", "_responseJsonSchema", "responseSchema"] as const) {
     if (config[key] == null || type === "text/x.enum") continue;
-    const schema = readSchema(config[key], `${place}.${key}`);
+    const schema = readSchema(config[key], `${CONFIG}.${key}`);
     const title = isFields(schema) ? filledText(schema.title) : undefined;
     const name = title?.replaceAll(/[^\w-]/g, "_").slice(0, 64) ?? "answer";
     return { type: "schema", name, schema, strict: true };

@@ -4,8 +4,8 @@ import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
 import { fieldsOf, filledText, given, listOf } from "../shared/loose.ts";
-import { fieldsAt, filledTextAt, invalid, optionalTextAt, type Repair } from "../shared/shape.ts";
-import { camelFields, optionalListOf, readWord } from "./read-fields.ts";
+import { filledTextAt, invalid, optionalTextAt, type Repair } from "../shared/shape.ts";
+import { camelFieldsAt, optionalListOf, readWord } from "./read-fields.ts";
 import { readSchema } from "./read-schema.ts";
 import { geminiExtra } from "./wire.ts";
 
@@ -26,7 +26,7 @@ const none: readonly Tool[] = [];
 
 /** The tools of a request. One object stands for a list of it. */
 export function readTools(raw: unknown): readonly Tool[] {
-  if (raw === undefined || raw === null) return none;
+  if (raw == null) return none;
   return Array.isArray(raw) ? readList(raw) : toolsIn(optionalListOf(raw, "tools"));
 }
 
@@ -38,11 +38,11 @@ const readList = memoizeByIdentity(toolsIn);
 
 /** Reads one entry: a list of functions, or tools that the provider runs. */
 function readGroup(raw: unknown, path: string): readonly Tool[] {
-  const group = camelFields(fieldsAt(raw, path, 'an object such as {"functionDeclarations":[…]}'));
+  const group = camelFieldsAt(raw, path, 'an object such as {"functionDeclarations":[…]}');
   const tools: Tool[] = [];
   for (const key of Object.keys(group)) {
     const value = group[key];
-    if (value === undefined || value === null) continue;
+    if (value == null) continue;
     if (key === "functionDeclarations") {
       for (const [at, one] of optionalListOf(value, `${path}.${key}`).entries())
         tools.push(readFunction(one, `${path}.${key}[${at}]`));
@@ -64,8 +64,10 @@ const snakeName = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function readFunction(raw: unknown, path: string): FunctionTool {
-  const { name, description, parameters, parametersJsonSchema, ...rest } = camelFields(
-    fieldsAt(raw, path, "a function: an object with `name` and `parameters`"),
+  const { name, description, parameters, parametersJsonSchema, ...rest } = camelFieldsAt(
+    raw,
+    path,
+    "a function: an object with `name` and `parameters`",
   );
   const field = parametersJsonSchema == null ? "parameters" : "parametersJsonSchema";
   const schema = parametersJsonSchema ?? parameters;
@@ -100,18 +102,22 @@ export type ReadConfig = {
 
 /** Reads `toolConfig`. */
 export function readToolConfig(raw: unknown, repair: Repair): ReadConfig {
-  if (raw === undefined || raw === null) return { rest: {}, hints: {} };
+  if (raw == null) return { rest: {}, hints: {} };
   const {
     functionCallingConfig,
     includeServerSideToolInvocations: shows,
     ...rest
-  } = camelFields(
-    fieldsAt(raw, "toolConfig", 'an object such as {"functionCallingConfig":{"mode":"AUTO"}}'),
+  } = camelFieldsAt(
+    raw,
+    "toolConfig",
+    'an object such as {"functionCallingConfig":{"mode":"AUTO"}}',
   );
   const told = given({ includeServerSideToolInvocations: shows });
   if (functionCallingConfig == null) return { rest: given(rest), hints: told };
-  const { mode, allowedFunctionNames, ...more } = camelFields(
-    fieldsAt(functionCallingConfig, PATH, 'an object such as {"mode":"AUTO"}'),
+  const { mode, allowedFunctionNames, ...more } = camelFieldsAt(
+    functionCallingConfig,
+    PATH,
+    'an object such as {"mode":"AUTO"}',
   );
   const word = mode == null ? undefined : readWord(mode, modes, `${PATH}.mode`);
   const names = optionalListOf(allowedFunctionNames, `${PATH}.allowedFunctionNames`, "text");

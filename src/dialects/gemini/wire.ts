@@ -97,3 +97,28 @@ export function listed(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value as readonly unknown[];
   return fieldsOf(value) === undefined ? [] : [value];
 }
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  heic: "image/heic",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  md: "text/markdown",
+  csv: "text/csv",
+  html: "text/html",
+  json: "application/json",
+  mp4: "video/mp4",
+  mov: "video/quicktime",
+  mp3: "audio/mpeg",
+  wav: "audio/wav",
+};
+
+/** The type of a file by the end of its name or address. */
+export function mediaTypeOf(name: string): string | undefined {
+  const [, ending = ""] = /\.([A-Za-z0-9]{2,5})(?:[?#].*)?$/s.exec(name) ?? [];
+  return mediaTypes[ending.toLowerCase()];
+}

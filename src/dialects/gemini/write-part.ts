@@ -4,7 +4,7 @@ import { isFields } from "../../json/json.ts";
 import type { Fields, Part } from "../../turn/turn.ts";
 import { readDataUrl } from "../shared/content.ts";
 import { filledText } from "../shared/loose.ts";
-import { ownGeminiExtra, partBeside } from "./wire.ts";
+import { mediaTypeOf, ownGeminiExtra, partBeside } from "./wire.ts";
 
 /** A part, or the reason why there cannot be one. `own`: the client speaks this dialect, so its file ids are valid. */
 export function writePart(part: Part, own: boolean): Fields | string {
@@ -81,27 +81,6 @@ function media(
   return { inlineData: { mimeType, data: place }, ...extra };
 }
 
-const types: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  webp: "image/webp",
-  gif: "image/gif",
-  heic: "image/heic",
-  pdf: "application/pdf",
-  txt: "text/plain",
-  md: "text/markdown",
-  csv: "text/csv",
-  html: "text/html",
-  json: "application/json",
-  mp4: "video/mp4",
-  mov: "video/quicktime",
-  mp3: "audio/mpeg",
-  wav: "audio/wav",
-};
-
-/** The type of a file by the end of its name or address. */
-function typeIn(name: string, type: "image" | "file"): string | undefined {
-  const [, ending = ""] = /\.([A-Za-z0-9]{2,5})(?:[?#].*)?$/s.exec(name) ?? [];
-  return types[ending.toLowerCase()] ?? (type === "image" ? "image/jpeg" : undefined);
-}
+/** The type of a medium by the end of its name or address. */
+const typeIn = (name: string, type: "image" | "file"): string | undefined =>
+  mediaTypeOf(name) ?? (type === "image" ? "image/jpeg" : undefined);
