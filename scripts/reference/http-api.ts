@@ -41,7 +41,10 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
           `GET ${place}`,
           "The names in `models`, in the form of Gemini's API: `pageSize`, `pageToken`.",
         ],
-        [`GET ${place}/*`, "One model in that form."],
+        [
+          `GET ${place}/*`,
+          "One model in that form, also by a name that a pattern under `models` fits.",
+        ],
       ]),
     ),
   },
@@ -75,7 +78,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "Models and plans": {
     "GET /v1/models":
       "The names in `models`, and `upstream/model` for each model that an upstream lists.",
-    "GET /v1/models/*": "One model.",
+    "GET /v1/models/*": "One model, also by a name that a pattern under `models` fits.",
     "POST /v1/plan":
       "The plan of a Chat, Responses, Messages or Gemini request. No upstream is called.",
     "GET /v1/plans/*": "The plan of a past answer, by the id of the answer or of its request.",

@@ -10,12 +10,12 @@ export type Talk = {
 
 export type InlineFile = { readonly mimeType: string; readonly data: string };
 
-/** What the SDK of a client does; a text instead is the reason why it has no such function. */
+/** The functions of an SDK. A text in place of a function is the reason why the SDK lacks it. */
 export type GeminiClient = {
   readonly name: string;
   /** True if the client cannot be run here. */
   readonly isMissing?: boolean;
-  /** What the SDK does with a stream that breaks off, if its callers cannot catch that. */
+  /** The reason why callers of the SDK cannot catch the failure of a stream that breaks off. */
   readonly unhandled?: string;
   /** Asks the questions in one conversation, and runs the calls of the answers; returns the last texts. */
   talk(gateway: GeminiGateway, talk: Talk): Promise<readonly string[]>;

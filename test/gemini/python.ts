@@ -29,7 +29,7 @@ function started(): ChildProcessWithoutNullStreams {
 
 type Said = { readonly result?: unknown; readonly called?: Toolbox["called"]; error?: string };
 
-/** What one function of the script makes of the gateway. */
+/** Runs one function of the script on the gateway. */
 async function run(task: string, { url }: Pick<GeminiGateway, "url">, more = {}): Promise<Said> {
   const line = new Promise<string>((resolve) => waiting.push(resolve));
   started().stdin.write(`${JSON.stringify({ task, url, ...more })}\n`);

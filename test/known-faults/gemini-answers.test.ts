@@ -6,7 +6,7 @@ import { cut, done, frame, json, sse, type Body, type Model } from "../support/f
 import { serve } from "../support/serve.ts";
 import { askGemini, hi, look, type Asking } from "./gemini.ts";
 
-// Each row is what clients of another gateway saw, by the thread that tells of it.
+// Each row is a fault of another gateway, with the thread that reports it.
 
 const says = (
   say: FakeAnswer,

@@ -16,7 +16,7 @@ export type Asking = {
   readonly more?: Readonly<Record<string, unknown>>;
 };
 
-/** What became of a request at the Gemini door: the answer, and what was sent on. */
+/** An answer of the Gemini door, and the requests that its upstream received. */
 export type Asked = {
   readonly status: number;
   readonly headers: Headers;
@@ -28,9 +28,8 @@ export type Asked = {
   readonly candidate: Body;
   readonly answer: Body;
   readonly error: Body | undefined;
-  /** What the upstream was asked. */
   readonly sent: readonly Body[];
-  /** What was changed of the request and the answer; empty if there was no answer. */
+  /** The changes to the request and the answer; empty without an answer. */
   readonly decisions: readonly string[];
 };
 
@@ -40,7 +39,7 @@ export const look = {
 };
 export const hi = { contents: [{ role: "user", parts: [{ text: "Hi" }] }] };
 
-/** Asks the Gemini door for one answer, with one upstream behind it. */
+/** Asks the Gemini door of a gateway with one upstream for one answer. */
 export async function askGemini(
   body: Body,
   { to = "chat", says, stream, path, query = "", headers = {}, more = {} }: Asking,

@@ -17,7 +17,12 @@ async function streamOf(pieces: readonly string[], mostAtOnce: number): Promise<
   const clock = stillClock();
   const store = new MemoryLog(clock);
   const notes = pieces.map((text, at) => ({ id: pieceId(key.id, at), json: JSON.stringify(text) }));
-  const json = JSON.stringify({ id: key.id, object: "response", status: "completed", background: true });
+  const json = JSON.stringify({
+    id: key.id,
+    object: "response",
+    status: "completed",
+    background: true,
+  });
   void store.append({
     tenant: key.tenant,
     at: 0,
