@@ -112,10 +112,7 @@ export function planToolDeclaration(
   return shortened(grouped, grouped.offer ?? own.offer, profile);
 }
 
-/**
- * True if an upstream has a form for a tool as the client's dialect declares it. Dialects whose
- * tools have a `type` declare most kinds alike.
- */
+/** True if an upstream has a form for a tool. Dialects with a `type` in tools declare most alike. */
 function hasForm(tool: Callable, kind: string, profile: Profile): boolean {
   if (tool.type !== "builtin") return true;
   if (takesFrom(tool.dialect, profile) || templateFor(tool, profile) !== undefined) return true;
