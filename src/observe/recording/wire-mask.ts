@@ -178,11 +178,16 @@ export class WireMask {
 
   *#frames(text: string, origin: WireOrigin): Steps<string> {
     const lines = text.split(/(\r\n|\r|\n)/);
-    /** The indexes of the data lines of each frame. */
+    /** The indexes of the data lines of each frame, and of the lines of bare JSON between frames. */
     const frames: number[][] = [[]];
+    let isBare = false;
     for (let at = 0; at < lines.length; at += 2) {
       const line = lines[at] ?? "";
-      if (line === "") frames.push([]);
+      const startsBare = !isBare && /^\s*[{[]/.test(line);
+      isBare = line !== "" && (isBare || startsBare);
+      if (line === "" || startsBare) frames.push([]);
+      if (isBare) frames.at(-1)?.push(at);
+      else if (line === "") continue;
       else if (!line.startsWith("data:")) lines[at] = yield* this.#field(line, origin);
       else if (!/^data: ?\[DONE\]$/.test(line)) frames.at(-1)?.push(at);
     }
