@@ -15,14 +15,13 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compileCache } from "../support/compile-cache.ts";
+import { inLanguage, moduleOf, root } from "./blocks.ts";
 import { missingTargets } from "./links.ts";
 
 const run = promisify(execFile);
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const parts = [
   "package.json",
   "tsconfig.json",
@@ -136,6 +135,22 @@ describe("the package", () => {
     expect(missing).toEqual([]);
     expect(files).toEqual(expect.arrayContaining(["dist/src/core.d.ts", "dist/src/agent.d.ts"]));
   });
+
+  it("has declarations by which the blocks of TypeScript in the pages compile", async () => {
+    // There the name of the package leads to what was built.
+    const place = join(folder, "copy", "blocks");
+    await mkdir(place);
+    for (const [at, { page, text }] of inLanguage("ts").entries())
+      await writeFile(join(place, `${page.replaceAll(/\W/g, "-")}-${at}.ts`), moduleOf(text));
+    const compilerOptions = { noUnusedLocals: false, exactOptionalPropertyTypes: false };
+    const config = { extends: "../tsconfig.json", include: ["*.ts"], compilerOptions };
+    await writeFile(join(place, "tsconfig.json"), JSON.stringify(config));
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const { stdout } = await run(process.execPath, [tsc, "-p", place], { cwd: root }).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(stdout).toBe("");
+  }, 60_000);
 
   it("starts wherever there is a Node: BusyBox knows no `env -S`", async () => {
     expect(await readFile(bin(), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);

@@ -1,49 +1,14 @@
 import { execFile } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { program } from "../../cli/cli.ts";
 import { loadConfig } from "../../src/host/config/load.ts";
 import { openTerminal } from "../terminal/terminal.ts";
+import { type Block, blocks, blocksIn, inLanguage, pages, read, root } from "./blocks.ts";
 import { linksIn, missingTargets } from "./links.ts";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const read = (page: string): string => readFileSync(join(root, page), "utf8");
-const pages = [
-  "README.md",
-  "CONTRIBUTING.md",
-  "SECURITY.md",
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".md"))
-    .map((file) => `docs/${file}`),
-];
-
-type Block = {
-  readonly page: string;
-  readonly at: number;
-  readonly language: string;
-  readonly text: string;
-};
-
-/** The fenced blocks of a page. */
-const blocksIn = (page: string): readonly Block[] =>
-  [...read(page).matchAll(/^ {0,3}```(\w*)\n([\s\S]*?)^ {0,3}```$/gm)].map(
-    ([, language = "", text = ""], at) => ({ page, at, language, text }),
-  );
-const blocks = pages.flatMap(blocksIn);
-const inLanguage = (...languages: readonly string[]): readonly Block[] =>
-  blocks.filter(({ language }) => languages.includes(language));
 
 describe("the pages", () => {
   it("link to pages and headings that exist", () => {
@@ -109,69 +74,6 @@ describe("a block of YAML or JSON", () => {
 /** True for a problem of an excerpt that names an upstream of another block. */
 const needsOtherParts = (message: string): boolean =>
   /no upstream|not an upstream|names none/.test(message);
-
-/** Declarations of names that the text around a block explains. */
-const given: Readonly<Record<string, string>> = {
-  archive: "declare const archive: { search(query: string, options: object): Promise<string> };",
-  ban: 'declare const ban: import("patchbay/agent").Tool;',
-  api_key: "declare const api_key: string;",
-  app: 'declare const app: import("fastify").FastifyInstance & { mount(path: string, fetch: unknown): void };',
-  gateway: 'declare const gateway: import("patchbay").Gateway;',
-  session: 'declare const session: import("patchbay/agent").Session;',
-  librarian: 'declare const librarian: import("patchbay/agent").Agent<any, any>;',
-  params: "declare const params: any;",
-  setVisibilityOverride: 'import { setVisibilityOverride } from "patchbay/agent";',
-  readSection: 'import { readSection } from "patchbay/agent";',
-  createGateway: 'import { createGateway } from "patchbay";',
-  OpenAI: 'import OpenAI from "openai";',
-  Anthropic: 'import Anthropic from "@anthropic-ai/sdk";',
-  GoogleGenAI: 'import { GoogleGenAI } from "@google/genai";',
-  messages: "declare const messages: any[];",
-  tools: "declare const tools: any[];",
-};
-
-/** A block as a module, with the names that it uses and does not define. */
-function moduleOf(text: string): string {
-  const defined = (name: string): boolean =>
-    new RegExp(
-      `(?:const|using|function|class) (?:\\{[^}]*)?\\b${name}\\b|import [^;]*\\b${name}\\b`,
-    ).test(text);
-  const used = Object.entries(given).filter(
-    ([name]) => new RegExp(`(?<![.\\w"'])${name}\\b(?!:)`).test(text) && !defined(name),
-  );
-  // A page may show one `export default` for each of several servers.
-  return `${used.map(([, line]) => line).join("\n")}\n${text}\nexport {};\n`;
-}
-
-it("blocks of TypeScript compile", async () => {
-  const folder = join(root, ".cache-blocks");
-  mkdirSync(folder, { recursive: true });
-  try {
-    for (const [at, { page, text }] of inLanguage("ts").entries())
-      writeFileSync(join(folder, `${page.replaceAll(/\W/g, "-")}-${at}.ts`), moduleOf(text));
-    const paths = {
-      patchbay: ["../src/index.ts"],
-      "patchbay/core": ["../src/core.ts"],
-      "patchbay/agent": ["../src/agent.ts"],
-      "patchbay/fastify": ["../src/host/server/fastify.ts"],
-    };
-    const compilerOptions = {
-      paths,
-      noUnusedLocals: false,
-      noEmit: true,
-      exactOptionalPropertyTypes: false,
-    };
-    const config = { extends: "../tsconfig.json", include: ["*.ts"], compilerOptions };
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-    const tsc = join(root, "node_modules/typescript/bin/tsc");
-    const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", folder], {
-      cwd: root,
-    }).catch((error: { stdout: string }) => error);
-    expect(stdout).toBe("");
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}, 60_000);
 
 /** The commands of shell blocks, without comments, variables and continued lines. */
 const commands = inLanguage("sh").flatMap(({ page, text }) =>

@@ -183,9 +183,9 @@ export class WireMask {
     let isBare = false;
     for (let at = 0; at < lines.length; at += 2) {
       const line = lines[at] ?? "";
-      const startsBare = !isBare && /^\s*[{[]/.test(line);
-      isBare = line !== "" && (isBare || startsBare);
-      if (line === "" || startsBare) frames.push([]);
+      const isStart: boolean = !isBare && /^\s*[{[]/.test(line);
+      isBare = line !== "" && (isBare || isStart);
+      if (line === "" || isStart) frames.push([]);
       if (isBare) frames.at(-1)?.push(at);
       else if (line === "") continue;
       else if (!line.startsWith("data:")) lines[at] = yield* this.#field(line, origin);
