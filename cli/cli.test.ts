@@ -209,13 +209,17 @@ telemetry.usage_log (from TOKEN_LOG_PATH): is a directory; choose a file in it
     );
   });
 
-  it("are told of once, and requests are served all the same", async () => {
+  it("are told of once, and requests are served and logged all the same", async () => {
     write("patchbay.yaml", "telemetry:\n  usage_log: .\n");
     const one = await serving();
     await one.until("err", /"msg":"unwritable","setting":"telemetry.usage_log"/);
-    const response = await ask(one.url, "demo/demo");
+    const response = await ask(one.url, "demo/demo", "a-secret-key");
     expect(response.status).toBe(200);
     await response.text();
+    const [line] = await one.until("err", /^.*"msg":"turn".*$/m);
+    const turn = { door: "chat", model: "demo/demo", outcome: "completed" };
+    expect(JSON.parse(line)).toMatchObject(turn);
+    expect(line).not.toMatch(/secret|Hi/);
     one.child.kill("SIGTERM");
     const { err } = await one.over;
     expect(err.match(/unwritable/g)).toHaveLength(1);
@@ -293,9 +297,9 @@ describe("patchbay serve", () => {
     expect((await shell.over).err).toContain('"msg":"stopping with its parent"');
   });
 
-  it("takes up a changed file, and keeps what runs when the new one is bad", async () => {
+  it("takes up a changed file, looks again when told to, and keeps what runs when it is bad", async () => {
     write("patchbay.yaml", "server: { keys: [one] }\n");
-    const { url, until } = await serving();
+    const { url, until, child } = await serving();
     const status = async (key: string): Promise<number> => {
       const response = await ask(url, "demo", key);
       await response.text();
@@ -307,27 +311,13 @@ describe("patchbay serve", () => {
     await until("err", /"ok":false.*did you mean `port`\?/);
     expect([await status("one"), await status("two")]).toEqual([200, 401]);
 
+    child.kill("SIGHUP");
+    await until("err", /"ok":false[^]*"ok":false/);
+    expect([await status("one"), await status("two")]).toEqual([200, 401]);
+
     write("patchbay.yaml", "server: { keys: [two] }\n");
     await until("err", /"ok":true/);
     expect([await status("one"), await status("two")]).toEqual([401, 200]);
-  });
-
-  it("looks at its file again when it is told to, and goes on", async () => {
-    write("patchbay.yaml", "server: { keys: [one] }\n");
-    const { url, until, child } = await serving();
-    write("patchbay.yaml", "server: { prot: 1 }\n");
-    await until("err", /"ok":false/);
-    child.kill("SIGHUP");
-    await until("err", /"ok":false[^]*"ok":false/);
-    expect((await ask(url, "demo", "one")).status).toBe(200);
-  });
-
-  it("logs a line for a turn, without what was said or shown", async () => {
-    const { url, until } = await serving();
-    await (await ask(url, "demo", "a-secret-key")).text();
-    const [line] = await until("err", /^.*"msg":"turn".*$/m);
-    expect(JSON.parse(line)).toMatchObject({ door: "chat", model: "demo", outcome: "completed" });
-    expect(line).not.toMatch(/secret|Hi/);
   });
 
   it("says what to do about a port that is taken", async () => {

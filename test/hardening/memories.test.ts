@@ -68,8 +68,8 @@ it.each(Object.entries(shapes))(
       collect();
       return process.memoryUsage().heapUsed / MEGABYTE;
     };
-    const [some, more] = [await held(0, 40), await held(40, 70)];
-    // All caches are full by then: 30 requests more, of a megabyte each, change nothing.
+    const [some, more] = [await held(0, 24), await held(24, 44)];
+    // All caches are full by then: 20 requests more, of a megabyte each, change nothing.
     expect(more - some).toBeLessThan(10);
     await gateway.close(0);
   },

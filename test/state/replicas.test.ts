@@ -1,6 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerInChat } from "../support/fake-model.ts";
-import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
+import {
+  fakeUpstream,
+  type Body,
+  type FakeUpstream,
+  type Model,
+  type ReceivedRequest,
+} from "../support/fake-upstream.ts";
 import { missing, newDatabase } from "../support/postgres-server.ts";
 import { replica, type Replica } from "../support/replica.ts";
 
@@ -46,9 +52,28 @@ const configOf = (upstream: string, url: string) =>
   }) as const;
 
 describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing ?? ""}`, () => {
+  let upstream: FakeUpstream;
+  /** What the upstream of the running test answers. */
+  let model: Model;
+  let first: Replica;
+  let second: Replica;
+  let begun = 0;
+  /** The requests of the running test. */
+  const requests = (): readonly ReceivedRequest[] => upstream.requests.slice(begun);
+
+  beforeAll(async () => {
+    upstream = await fakeUpstream((request, at) => model(request, at - begun));
+    const config = configOf(upstream.url, await newDatabase());
+    [first, second] = await Promise.all([replica(config), replica(config)]);
+  });
+  beforeEach(() => void (begun = upstream.requests.length));
+  afterAll(async () => {
+    for (const one of [first, second, upstream]) await one[Symbol.asyncDispose]();
+  });
+
   it("lose, repeat and confuse no turn of a conversation, whichever of them dies", async () => {
     let dying: (() => Promise<void>) | undefined;
-    await using upstream = await fakeUpstream(({ body }) => {
+    model = ({ body }) => {
       const { results } = heardIn(body);
       const answer = answerInChat(body, {
         calls: [{ id: `call_${results.length}`, name: "next", arguments: "{}" }],
@@ -58,11 +83,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       return kill === undefined
         ? answer
         : { ...answer, steps: [kill(), ...(answer.steps as string[])] };
-    });
-    const url = await newDatabase();
-    const config = configOf(upstream.url, url);
-    await using first = await replica(config);
-    await using second = await replica(config);
+    };
     const replicas: readonly [Replica, Replica] = [first, second];
 
     const post = async (to: Replica, body: unknown): Promise<Body> => {
@@ -100,7 +121,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
       if (kill !== undefined) restarting.set(asked, asked.restart());
       expect(answer["output"]).toMatchObject([{ call_id: `call_${turn}` }]);
       previous = answer["id"] as string;
-      const heard = heardIn(upstream.requests.at(-1)?.body ?? {});
+      const heard = heardIn(requests().at(-1)?.body ?? {});
       expect(heard.calls).toEqual(Array.from({ length: turn }, (_, at) => `call_${at}`));
       expect(heard.results).toEqual(Array.from({ length: turn }, (_, at) => `result ${at}`));
     }
@@ -111,27 +132,24 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     expect(outputs).toBe(TURNS - 1);
     // One request for each turn, and one more for each that died with its replica.
     const died = [...KILLS.values()].filter((kind) => kind === "within").length;
-    expect(upstream.requests).toHaveLength(TURNS + died);
+    expect(requests()).toHaveLength(TURNS + died);
   }, 120_000);
 
   it("share conversations, their leases, and what was compacted", async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
-    await using upstream = await fakeUpstream(({ body }, at) => {
+    model = ({ body }, at) => {
       const answer = answerInChat(body, { text: `Answer ${at}.` });
       return at === 0 ? { ...answer, steps: [go, ...(answer.steps as string[])] } : answer;
-    });
-    const config = configOf(upstream.url, await newDatabase());
-    await using first = await replica(config);
-    await using second = await replica(config);
+    };
     const [, { id }] = await ask(first, "/conversations", {});
     const request = { model: "m", conversation: id, input: "Hi" };
     const held = ask(first, "/responses", request);
-    while (upstream.requests.length === 0) await new Promise((done) => setTimeout(done, 5));
+    while (requests().length === 0) await new Promise((done) => setTimeout(done, 5));
     expect((await ask(second, "/responses", request))[0]).toBe(409);
     resolve();
     expect((await held)[0]).toBe(200);
     expect((await ask(second, "/responses", request))[0]).toBe(200);
-    expect(upstream.requests[1]?.text).toContain("Answer 0.");
+    expect(requests()[1]?.text).toContain("Answer 0.");
     const [, compacted] = await ask(first, "/responses/compact", { model: "m", input: "Hello" });
     const next = { model: "m", input: [...compacted["output"], { role: "user", content: "On" }] };
     expect((await ask(second, "/responses", next))[0]).toBe(200);
@@ -139,14 +157,11 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
 
   it("follow and cancel what the other makes in the background", async () => {
     const { promise: never, resolve } = Promise.withResolvers<void>();
-    await using upstream = await fakeUpstream(({ body }) => {
+    model = ({ body }) => {
       const answer = answerInChat(body, { text: "Hello there, and good day." });
       const steps = [...(answer.steps as string[])];
       return { ...answer, steps: [...steps.slice(0, 2), never, ...steps.slice(2)] };
-    });
-    const config = configOf(upstream.url, await newDatabase());
-    await using first = await replica(config);
-    await using second = await replica(config);
+    };
     const [status, { id }] = await ask(first, "/responses", {
       model: "m",
       input: "Hi",
@@ -155,7 +170,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     expect(status).toBe(200);
     const following = fetch(`${second.url}/v1/responses/${id}?stream=true&starting_after=0`);
     const followed = following.then((response) => response.text());
-    while (upstream.requests.length === 0) await new Promise((done) => setTimeout(done, 5));
+    while (requests().length === 0) await new Promise((done) => setTimeout(done, 5));
     const [, cancelled] = await ask(second, `/responses/${id}/cancel`, {});
     expect(cancelled["status"]).toBe("cancelled");
     const events = (await followed).match(/(?<=^event: ).*/gm) ?? [];
@@ -166,12 +181,7 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
   }, 60_000);
 
   it("continue each other's threads of Messages", async () => {
-    await using upstream = await fakeUpstream(({ body }, at) =>
-      answerInChat(body, { text: `Answer ${at}.` }),
-    );
-    const config = configOf(upstream.url, await newDatabase());
-    await using first = await replica(config);
-    await using second = await replica(config);
+    model = ({ body }, at) => answerInChat(body, { text: `Answer ${at}.` });
     const say = (text: string, thread: Body) => ({
       model: "m",
       max_tokens: 100,
@@ -185,6 +195,6 @@ describe.skipIf(missing !== undefined)(`two replicas on one PostgreSQL${missing 
     // An answer does not wait for ever until it is stored, and the database has only just been made.
     await expect.poll(statusOf, { timeout: 20_000 }).toBe(200);
     const heard = ["One", "Answer 0.", "Two"].map((content) => ({ content }));
-    expect(upstream.requests[1]?.body["messages"]).toMatchObject(heard);
+    expect(requests()[1]?.body["messages"]).toMatchObject(heard);
   }, 60_000);
 });

@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
 import postgres from "postgres";
 
 const DEBIAN = "/usr/lib/postgresql";
@@ -49,7 +50,12 @@ export async function postgresServer(): Promise<PostgresServer> {
   const port = await freePort();
   const data = join(folder, "data");
   if (asNobody.uid !== undefined) chownSync(folder, asNobody.uid, asNobody.gid);
-  run("initdb", ["-D", data, "-U", "patchbay", "-A", "trust", "-E", "UTF8", "--no-sync"]);
+  const options = ["-U", "patchbay", "-A", "trust", "-E", "UTF8", "--no-sync"];
+  // The main process of a test run answers its workers meanwhile.
+  await promisify(execFile)(join(programs ?? "", "initdb"), ["-D", data, ...options], {
+    ...asNobody,
+    cwd: "/",
+  });
   let server: ChildProcess | undefined;
   let databases = 0;
 
@@ -154,12 +160,6 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, "close");
   return port;
-}
-
-function run(program: string, args: readonly string[]): void {
-  const path = join(programs ?? "", program);
-  const { status, stderr } = spawnSync(path, args, { ...asNobody, cwd: "/", encoding: "utf8" });
-  if (status !== 0) throw new Error(`${program}: ${stderr}`);
 }
 
 /** A process and those that it started. */
