@@ -5,11 +5,14 @@
  */
 
 import { z } from "zod";
-import { isFields, jsonOf } from "../json/json.ts";
+import { isFields, isWithin, jsonOf } from "../json/json.ts";
 import type { Fields } from "./turn.ts";
 
 /** The beginning of every seal. */
 const MARK = "patchbay:1:";
+
+/** Far more levels than reasoning has. A deeper value could not be written as JSON again. */
+const DEEPEST = 512;
 
 export const isSeal = (text: unknown): text is string =>
   typeof text === "string" && text.startsWith(MARK);
@@ -72,6 +75,8 @@ export const writeSeal = (sealed: Sealed): string => MARK + JSON.stringify(seale
 /** Undefined if the text is not exactly in the form that `writeSeal` gives. */
 export function readSeal(text: string | undefined): Sealed | undefined {
   if (!isSeal(text)) return undefined;
-  const read = seal.safeParse(jsonOf(text.slice(MARK.length)));
+  const value = jsonOf(text.slice(MARK.length));
+  if (!isWithin(value, DEEPEST)) return undefined;
+  const read = seal.safeParse(value);
   return read.success ? read.data : undefined;
 }

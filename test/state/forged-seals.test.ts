@@ -154,6 +154,10 @@ describe.each(pairs)("a forged seal of a %s client on a %s upstream", (door, bac
     ["hides something else", { from: "", hidden: "x" }],
     ["hides something beside a thought", { from, hidden: null, content: ["x"] }],
     ["seals a number", { from, encrypted: 5 }],
+    [
+      "is nested too deeply",
+      `{"from":"${from}","details":${"[".repeat(20_000)}${"]".repeat(20_000)}}`,
+    ],
   ])("is left out, and that is told, where it %s", async (_, fields) => {
     await using upstream = await fakeUpstream(models[back]);
     await using served = await to(back, upstream);
