@@ -299,8 +299,10 @@ export class MemoryLog implements Log {
     const shelf = this.#shelves[kind];
     if (!shelf.add(made)) return;
     const held = this.#name(made);
-    for (const note of notes) held.notes.set(note.id, made);
-    if (kind !== "list") for (const name of itemNames(input, items)) held.items.set(name, made);
+    made.noteNames = notes.map(({ id }) => id);
+    if (kind !== "list") made.names = itemNames(input, items);
+    for (const name of made.noteNames) held.notes.set(name, made);
+    for (const name of made.names) held.items.set(name, made);
     shelf.empty(this.#remove);
   }
 
@@ -335,17 +337,14 @@ export class MemoryLog implements Log {
   }
 
   readonly #remove = (entry: MemoryEntry): void => {
-    const { tenant, kind, id } = entry;
+    const { tenant, kind, id, names, noteNames } = entry;
     const unname = (names: Map<string, MemoryEntry>, name: string): void => {
       if (names.get(name) === entry) names.delete(name);
     };
     const held = this.#tenants.get(tenant);
     if (held !== undefined) {
-      if (kind === "response" || kind === "rest") {
-        const { input, items, notes } = entry.read();
-        for (const name of itemNames(input, items)) unname(held.items, name);
-        for (const note of notes) unname(held.notes, note.id);
-      }
+      for (const name of names) unname(held.items, name);
+      for (const name of noteNames) unname(held.notes, name);
       if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
       if (--held.size === 0) this.#tenants.delete(tenant);
     }
@@ -383,8 +382,7 @@ const headOf = (
 function itemNames(input: readonly StoredItem[], items: readonly StoredItem[]): readonly string[] {
   const names: string[] = [];
   for (const { id, group } of input) {
-    // An item that was read from its text has an empty group.
-    const name = group === undefined ? id : group || (groupOf(id) ?? id);
+    const name = group ?? id;
     if (name !== names.at(-1)) names.push(name);
   }
   for (const { id } of items) names.push(id);

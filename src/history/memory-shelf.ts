@@ -35,6 +35,9 @@ export class MemoryEntry {
   readonly plan: StoredPlan | undefined;
   readonly shared: SharedText | undefined;
   readonly previous: string | undefined;
+  /** The keys of its items and of its notes in the maps of the log. */
+  names: readonly string[] = [];
+  noteNames: readonly string[] = [];
   /** Its number in the order of creation. */
   readonly order: number;
   /** Time of the last write to it. */
@@ -82,17 +85,16 @@ export class MemoryEntry {
   }
 }
 
-/** The lengths of all parts in one line, and then the parts. A grouped item has a negative length of its id. */
+/** The lengths of all parts in one line, and then the parts. */
 function textOf({ json, origin, input, items, notes }: EntryContent): string {
   if (json === "" && origin === undefined && input.length + items.length + notes.length === 0)
     return "";
   let lengths = `${json.length},${origin?.length ?? -1},${input.length},${items.length}`;
   let body = json + (origin ?? "");
   for (const list of [input, items, notes])
-    for (const item of list) {
-      const { length } = item.id;
-      lengths += `,${item.group === undefined ? length : -length},${item.json.length}`;
-      body += item.id + item.json;
+    for (const { id, json } of list) {
+      lengths += `,${id.length},${json.length}`;
+      body += id + json;
     }
   return `${lengths}\n${body}`;
 }
@@ -105,13 +107,7 @@ function contentOf(text: string): EntryContent {
   const part = (chars: number): string => text.slice(at, (at += chars));
   const [jsonLength, originLength, inputs, answered] = [length(), length(), length(), length()];
   const list = (count: number): StoredItem[] =>
-    Array.from({ length: count }, () => {
-      const idLength = length();
-      const id = part(Math.abs(idLength));
-      const item = { id, json: part(length()) };
-      // The log itself asks only whether an item has a group.
-      return idLength < 0 ? { ...item, group: "" } : item;
-    });
+    Array.from({ length: count }, () => ({ id: part(length()), json: part(length()) }));
   const json = part(jsonLength);
   const origin = originLength < 0 ? undefined : part(originLength);
   const input = list(inputs);
