@@ -130,37 +130,60 @@ function unquoted(step: string): string {
   }
 }
 
-/**
- * True if null is a value of the schema, or may be. `refs` holds the results for references: each
- * is followed once.
- */
-export function acceptsNull(
-  schema: JsonSchema,
-  root: JsonSchema,
-  refs = new Map<string, boolean>(),
-): boolean {
-  if (typeof schema === "boolean") return schema;
-  const { $ref: ref } = schema;
-  if (typeof ref === "string") {
-    const known = refs.get(ref);
-    if (known !== undefined) return known;
-    refs.set(ref, true);
-    const target = resolve(root, ref);
-    const accepts = target === undefined || acceptsNull(target, root, refs);
-    refs.set(ref, accepts);
-    return accepts;
+/** Types of values; undefined: any. */
+export type Types = ReadonlySet<string> | undefined;
+
+/** The schemas that a schema combines. */
+export const combined = (schema: Fields, root: JsonSchema): readonly JsonSchema[] => [
+  ...(typeof schema.$ref === "string" ? [resolve(root, schema.$ref) ?? true] : []),
+  ...schemasIn(schema.allOf),
+  ...schemasIn(schema.anyOf),
+  ...schemasIn(schema.oneOf),
+];
+
+/** Finds the types that values of the schemas below a root may have. */
+export class TypeFinder {
+  readonly #root: JsonSchema;
+  /** True to take the type that other keywords imply for that of a schema without one. */
+  readonly #implies: boolean;
+  /** The types of references; undefined while they are being found. */
+  readonly #refs = new Map<string, Types>();
+
+  constructor(root: JsonSchema, implies: boolean) {
+    this.#root = root;
+    this.#implies = implies;
   }
-  if (schema.nullable === true) return true;
-  if ("const" in schema) return schema.const === null;
-  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
-  const types = typesIn(schema);
-  if (types.length > 0 && !types.includes("null")) return false;
-  const some = (key: string): boolean =>
-    !Array.isArray(schema[key]) ||
-    schemasIn(schema[key]).some((one) => acceptsNull(one, root, refs));
-  return (
-    some("anyOf") &&
-    some("oneOf") &&
-    schemasIn(schema.allOf).every((one) => acceptsNull(one, root, refs))
-  );
+
+  typesOf(schema: JsonSchema): Types {
+    if (typeof schema === "boolean") return undefined;
+    const values = allowedValues(schema);
+    const own = values === undefined ? typesIn(schema) : values.map(typeOfValue);
+    if (own.length > 0) return new Set(schema.nullable === true ? [...own, "null"] : own);
+    const { $ref: ref } = schema;
+    if (typeof ref === "string") {
+      if (!this.#refs.has(ref)) {
+        this.#refs.set(ref, undefined);
+        this.#refs.set(ref, this.typesOf(resolve(this.#root, ref) ?? true));
+      }
+      return this.#refs.get(ref);
+    }
+    const parts = combined(schema, this.#root);
+    if (parts.length > 0) return this.typesOfAny(parts);
+    const implied = this.#implies ? impliedTypes(schema) : [];
+    return implied.length === 0 ? undefined : new Set(implied);
+  }
+
+  /** The types of values that fit one of several schemas. */
+  typesOfAny(schemas: readonly JsonSchema[]): Types {
+    const all = schemas.map((one) => this.typesOf(one));
+    return all.length === 0 || all.includes(undefined)
+      ? undefined
+      : new Set(all.flatMap((types) => Array.from(types ?? [])));
+  }
+}
+
+/** True if null is a value of the schema, or may be. */
+export function acceptsNull(schema: JsonSchema, root: JsonSchema): boolean {
+  const types = new TypeFinder(root, false).typesOf(schema);
+  return types === undefined || types.has("null");
 }

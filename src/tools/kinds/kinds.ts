@@ -307,22 +307,30 @@ const bash = standIn(
   },
 );
 
+/** The fields of edits of a file, by command. */
+const edits: Fields = {
+  view_range: list(
+    "For view: the first and the last line, -1 for the end.",
+    { type: "integer" },
+    {},
+  ),
+  file_text: text("For create: the whole content."),
+  old_str: text("For str_replace: the text to replace, exactly as in the file."),
+  new_str: text("For str_replace: the new text."),
+  insert_line: {
+    type: "integer",
+    description: "For insert: the line to add the text after, 0 for the beginning.",
+  },
+  insert_text: text("For insert: the text."),
+};
+
 const textEditor = standIn(
   "Views, creates and edits text files on the user's machine. `str_replace` replaces the only occurrence of `old_str`; `insert` adds `insert_text` after the line `insert_line`.",
   object(
     {
       command: oneOf(["view", "create", "str_replace", "insert"], "What to do."),
       path: text("The file or, to view, the folder."),
-      view_range: list(
-        "For view: the first and the last line, -1 for the end.",
-        { type: "integer" },
-        {},
-      ),
-      file_text: text("For create: the whole content."),
-      old_str: text("For str_replace: the text to replace, exactly as in the file."),
-      new_str: text("For str_replace: the new text."),
-      insert_line: { type: "integer", description: "For insert: 0 for the beginning." },
-      insert_text: text("For insert: the text."),
+      ...edits,
     },
     ["command", "path"],
   ),
@@ -338,12 +346,7 @@ const memory = standIn(
         "What to do.",
       ),
       path: text("The file or folder, beginning with /memories."),
-      view_range: list("For view: the first and the last line.", { type: "integer" }, {}),
-      file_text: text("For create: the whole content."),
-      old_str: text("For str_replace: the text to replace."),
-      new_str: text("For str_replace: the new text."),
-      insert_line: { type: "integer", description: "For insert: the line to add the text after." },
-      insert_text: text("For insert: the text."),
+      ...edits,
       old_path: text("For rename: the present path."),
       new_path: text("For rename: the new path."),
     },

@@ -1,15 +1,6 @@
 import { isFields, jsonOf } from "../../json/json.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import {
-  impliedTypes,
-  isOfType,
-  isSchema,
-  resolve,
-  schemasIn,
-  typeOfValue,
-  typesIn,
-  allowedValues,
-} from "../../schema/keywords.ts";
+import { combined, isOfType, isSchema, TypeFinder, type Types } from "../../schema/keywords.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { membersOf as spansOf, valueEnd } from "../../json/scan.ts";
 import {
@@ -55,9 +46,6 @@ function compact(text: string): string {
   }
   return out + text.slice(from);
 }
-
-/** The types that a value may have; undefined: any. */
-type Types = ReadonlySet<string> | undefined;
 
 /** The parts of a schema that tell text from JSON, and elements from text. */
 type Shape = {
@@ -108,10 +96,11 @@ const unknown: Shape = {
   items: () => unknown,
 };
 
-const shapeOfRoot = memoizeByIdentity((root: Fields): Shape => shapeIn([root], root, new Map()));
+const shapeOfRoot = memoizeByIdentity((root: Fields): Shape =>
+  shapeIn([root], root, new TypeFinder(root, true)),
+);
 
-/** `refs`: the types of references; undefined while they are being found. */
-function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Shape {
+function shapeIn(schemas: readonly JsonSchema[], root: Fields, finder: TypeFinder): Shape {
   const parts = new Set<Fields>();
   for (const schema of schemas) addParts(schema, root, parts);
   const members = [...parts].flatMap(({ properties }) =>
@@ -122,7 +111,7 @@ function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string,
   const whole = wholeTag(properties);
   const known = new Map<string, Shape>();
   return {
-    types: typesOfAny(schemas, root, refs),
+    types: finder.typesOfAny(schemas),
     whole,
     wraps: (tag) =>
       tag === whole || (properties.size > 0 && wrappers.has(tag) && !properties.has(tag)),
@@ -132,11 +121,11 @@ function shapeIn(schemas: readonly JsonSchema[], root: Fields, refs: Map<string,
         ?.map(([, schema]) => schema)
         .filter(isSchema);
       if (declared === undefined) return unknown;
-      const shape = known.get(key) ?? shapeIn(declared, root, refs);
+      const shape = known.get(key) ?? shapeIn(declared, root, finder);
       known.set(key, shape);
       return shape;
     },
-    items: () => (items.length === 0 ? unknown : shapeIn(items, root, refs)),
+    items: () => (items.length === 0 ? unknown : shapeIn(items, root, finder)),
   };
 }
 
@@ -147,45 +136,11 @@ function wholeTag(properties: ReadonlyMap<string, unknown>): string {
   return tag;
 }
 
-/** The schemas that a schema combines. */
-const combined = (schema: Fields, root: Fields): readonly JsonSchema[] => [
-  ...(typeof schema.$ref === "string" ? [resolve(root, schema.$ref) ?? true] : []),
-  ...schemasIn(schema.allOf),
-  ...schemasIn(schema.anyOf),
-  ...schemasIn(schema.oneOf),
-];
-
 /** Adds a schema and all that it combines. */
 function addParts(schema: JsonSchema, root: Fields, parts: Set<Fields>): void {
   if (typeof schema === "boolean" || parts.has(schema)) return;
   parts.add(schema);
   for (const one of combined(schema, root)) addParts(one, root, parts);
-}
-
-function typesOf(schema: JsonSchema, root: Fields, refs: Map<string, Types>): Types {
-  if (typeof schema === "boolean") return undefined;
-  const values = allowedValues(schema);
-  const own = values === undefined ? typesIn(schema) : values.map(typeOfValue);
-  if (own.length > 0) return new Set(schema.nullable === true ? [...own, "null"] : own);
-  const { $ref: ref } = schema;
-  if (typeof ref === "string") {
-    if (!refs.has(ref)) {
-      refs.set(ref, undefined);
-      refs.set(ref, typesOf(resolve(root, ref) ?? true, root, refs));
-    }
-    return refs.get(ref);
-  }
-  const parts = combined(schema, root);
-  if (parts.length > 0) return typesOfAny(parts, root, refs);
-  const implied = impliedTypes(schema);
-  return implied.length === 0 ? undefined : new Set(implied);
-}
-
-function typesOfAny(schemas: readonly JsonSchema[], root: Fields, refs: Map<string, Types>): Types {
-  const all = schemas.map((one) => typesOf(one, root, refs));
-  return all.length === 0 || all.includes(undefined)
-    ? undefined
-    : new Set(all.flatMap((types) => Array.from(types ?? [])));
 }
 
 /**
