@@ -1,7 +1,7 @@
 import { isByModel, isBySystem, isOfModelTurn, textMessage } from "../../turn/item.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { itemPlace } from "../../turn/path.ts";
-import type { UpstreamName } from "../../turn/names.ts";
+import type { AnyName, UpstreamName } from "../../turn/names.ts";
 import { type HistoryRule, type Medium, type Profile, takesFrom } from "../../turn/profile.ts";
 import type { Call, Item, Message, Part, Result, Turn } from "../../turn/turn.ts";
 import { idAllocator, isValidId } from "../names/allocate.ts";
@@ -36,10 +36,13 @@ export function planHistory(
   if (losesPrefill(turn, profile)) notes.note(turn.items.length - 1, "changed", ANEW);
   const { items, origins } =
     rule === undefined ? translated : applyRules(translated, { rule, profile, notes });
+  // If no name differs, both kinds of name are the same.
+  const own = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
+  const isSame = items.length === own.length && items.every((item, at) => item === own[at]);
   return {
-    // A copy: items of several messages that are sent in one must not be sent as they came.
-    items: apart >= 0 ? [...items] : items,
-    places: origins === undefined ? turn.places : origins.map((at) => itemPlace(turn, at)),
+    // Items of several messages that are sent in one must not be sent as they came.
+    items: isSame && apart < 0 ? own : items,
+    places: isSame ? turn.places : origins.map((at) => itemPlace(turn, at)),
     decisions: notes.decisions(),
   };
 }
@@ -68,7 +71,7 @@ const firstApart = ({ dialect, items, places }: Turn, profile: Profile): number 
         return continuesAnswer && places[at] !== places[at - 1];
       });
 
-/** Applies every rule in turn. Each returns the same object if nothing changes. */
+/** Applies every rule in turn. */
 function applyRules(history: TracedItems, context: RepairContext): TracedItems {
   const { rule } = context;
   const { reasoningWithCalls: blank, behindResults: words, beforeCalls: asked } = rule;
@@ -342,7 +345,7 @@ function fitParts(history: TracedItems, context: RepairContext): TracedItems {
     append(following.parts, moved);
   }
   follow();
-  return draft.history();
+  return draft;
 }
 
 const mediaFor = (item: Message | Result, rule: HistoryRule): readonly Medium[] | undefined => {
@@ -390,7 +393,7 @@ function fitRoles(history: TracedItems, context: RepairContext): TracedItems {
       roles === undefined || roles.includes(item.role) ? item.role : nearest(item.role, roles);
     if (role !== item.role)
       draft.note(place, "reshaped", `${item.role} messages are sent as ${role} messages`);
-    const previous = draft.last();
+    const previous = draft.items.at(-1);
     if (lateSystem !== false || previous === undefined || role === "user") {
       leading = undefined;
       if (role === item.role) draft.keep(place);
@@ -399,7 +402,7 @@ function fitRoles(history: TracedItems, context: RepairContext): TracedItems {
       draft.note(place, "reshaped", "the messages at the beginning are joined into one");
       if (leading === undefined) {
         leading = [...previous.parts];
-        draft.replaceLast({ ...previous, parts: leading });
+        draft.items[draft.items.length - 1] = { ...previous, parts: leading };
       }
       append(leading, [{ type: "text", text: "\n\n" }, ...item.parts]);
     } else {

@@ -55,7 +55,7 @@ export function pairCalls(history: TracedItems, context: RepairContext): TracedI
     }
   }
   flush();
-  return draft.history();
+  return draft;
 }
 
 /** Tells if another call of the same answer follows the item at a place; asked from the first place on. */

@@ -12,14 +12,14 @@ const call = (id: string): Item<ReturnType<typeof upstreamName>> => ({
   input: "{}",
 });
 const notes = new Notes(ask({}));
-const history: TracedItems = { items: [call("a"), call("b"), call("c")], origins: undefined };
+const history: TracedItems = { items: [call("a"), call("b"), call("c")], origins: [0, 1, 2] };
 
 describe("a draft", () => {
-  it("is the very conversation where all is kept", () => {
+  it("holds the very items where all are kept", () => {
     const draft = new Draft(history, notes);
     for (const place of [0, 1, 2]) draft.keep(place);
-    expect(draft.last()).toBe(history.items[2]);
-    expect(draft.history()).toBe(history);
+    expect(draft).toMatchObject(history);
+    for (const [at, item] of draft.items.entries()) expect(item).toBe(history.items[at]);
   });
 
   it("remembers where its items come from once one changes", () => {
@@ -27,7 +27,7 @@ describe("a draft", () => {
     draft.keep(0);
     draft.add(call("new"), 1);
     draft.keep(2);
-    expect(draft.history()).toEqual({
+    expect(draft).toMatchObject({
       items: [call("a"), call("new"), call("c")],
       origins: [4, 5, 9],
     });
@@ -37,13 +37,13 @@ describe("a draft", () => {
     const draft = new Draft(history, notes);
     draft.keep(0);
     draft.keep(1);
-    expect(draft.history()).toEqual({ items: [call("a"), call("b")], origins: [0, 1] });
+    expect(draft).toMatchObject({ items: [call("a"), call("b")], origins: [0, 1] });
   });
 
   it("puts items in another order", () => {
     const draft = new Draft(history, notes);
     for (const place of [0, 2, 1]) draft.keep(place);
-    expect(draft.history()).toEqual({
+    expect(draft).toMatchObject({
       items: [call("a"), call("c"), call("b")],
       origins: [0, 2, 1],
     });

@@ -7,8 +7,8 @@ import type { Item, Turn } from "../../turn/turn.ts";
 /** A conversation under the upstream's names. */
 export type TracedItems = {
   readonly items: readonly Item<UpstreamName>[];
-  /** The place of the client's item that each comes from; undefined: its own place. */
-  readonly origins: readonly number[] | undefined;
+  /** The place of the client's item that each comes from. */
+  readonly origins: readonly number[];
 };
 
 /** The rules of an upstream, and the notes on what they change. */
@@ -18,66 +18,32 @@ export type RepairContext = {
   readonly notes: Notes;
 };
 
-/**
- * A conversation as a rule rewrites it, item by item and in order. It is copied
- * when the first item changes: if none does, `history()` is the object that was given.
- */
-export class Draft {
+/** A conversation as a rule rewrites it, item by item and in order. Items that are neither kept nor added are left out. */
+export class Draft implements TracedItems {
+  readonly items: Item<UpstreamName>[] = [];
+  readonly origins: number[] = [];
   readonly #before: TracedItems;
   readonly #notes: Notes;
-  /** The number of items that are kept, up to the first change. */
-  #kept = 0;
-  #items: Item<UpstreamName>[] | undefined;
-  #origins: number[] = [];
 
-  constructor(history: TracedItems, notes: Notes) {
-    this.#before = history;
+  constructor(before: TracedItems, notes: Notes) {
+    this.#before = before;
     this.#notes = notes;
   }
 
   keep(place: number): void {
     const item = this.#before.items[place];
-    if (item === undefined) return;
-    if (this.#items === undefined && place === this.#kept) this.#kept++;
-    else this.add(item, place);
+    if (item !== undefined) this.add(item, place);
   }
 
   /** Adds an item at the end; `place` is the place of the item that it replaces. */
   add(item: Item<UpstreamName>, place: number): void {
-    this.#copied().push(item);
-    this.#origins.push(this.#originOf(place));
+    this.items.push(item);
+    this.origins.push(this.#before.origins[place] ?? place);
   }
 
   /** Notes a change under the client's path of the item at `place`. */
   note(place: number, action: Action, reason: string): void {
-    this.#notes.note(this.#originOf(place), action, reason);
-  }
-
-  last(): Item<UpstreamName> | undefined {
-    return this.#items === undefined ? this.#before.items[this.#kept - 1] : this.#items.at(-1);
-  }
-
-  replaceLast(item: Item<UpstreamName>): void {
-    const items = this.#copied();
-    items[items.length - 1] = item;
-  }
-
-  /** The rewritten conversation. Items that were neither kept nor added are left out. */
-  history(): TracedItems {
-    const isSame = this.#items === undefined && this.#kept === this.#before.items.length;
-    return isSame ? this.#before : { items: this.#copied(), origins: this.#origins };
-  }
-
-  #originOf(place: number): number {
-    return this.#before.origins?.[place] ?? place;
-  }
-
-  #copied(): Item<UpstreamName>[] {
-    if (this.#items === undefined) {
-      this.#items = this.#before.items.slice(0, this.#kept);
-      this.#origins = this.#items.map((_, place) => this.#originOf(place));
-    }
-    return this.#items;
+    this.#notes.note(this.#before.origins[place] ?? place, action, reason);
   }
 }
 
@@ -89,7 +55,7 @@ export function rewritten(
 ): TracedItems {
   const draft = new Draft(history, notes);
   for (const [place, item] of history.items.entries()) each(item, place, draft);
-  return draft.history();
+  return draft;
 }
 
 /** Collects decisions. Changes for the same reason are listed once, with the first path. */

@@ -23,13 +23,13 @@ export function translate(turn: Turn, set: Toolset, to: TranslateOptions): Trace
   // If no name differs, both kinds of name are the same.
   const items = turn.items as readonly Item<AnyName>[] as readonly Item<UpstreamName>[];
   const translator = new Translator(turn, set, to);
-  const draft = new Draft({ items, origins: undefined }, to.notes);
+  const draft = new Draft({ items, origins: [] }, to.notes);
   for (const [at, item] of turn.items.entries()) {
     const made = translator.translate(item, at);
     if (made.length === 1 && made[0] === item) draft.keep(at);
     else for (const one of made) draft.add(one as Item<UpstreamName>, at);
   }
-  return draft.history();
+  return draft;
 }
 
 type Translated = Item | Item<UpstreamName>;
