@@ -10,11 +10,11 @@ const NAMED: ReadonlySet<string> = new Set(
   "properties patternProperties $defs definitions dependentSchemas dependencies".split(" "),
 );
 
-/** Applies `change` to every part of a schema, from the inside out. Unchanged parts keep their identity. */
+/** Applies `change` to every part of a schema, from the inside out. */
 export function rebuilt<S>(schema: S, change: (part: Fields) => Fields): S;
 export function rebuilt(schema: unknown, change: (part: Fields) => Fields): unknown {
   const inner = (value: unknown): unknown => {
-    if (Array.isArray(value)) return listed(value, inner);
+    if (Array.isArray(value)) return value.map(inner);
     return isFields(value) ? change(mapped(value, member)) : value;
   };
   const member = (value: unknown, key: string): unknown => {
@@ -24,24 +24,8 @@ export function rebuilt(schema: unknown, change: (part: Fields) => Fields): unkn
   return inner(schema);
 }
 
-function listed(list: readonly unknown[], each: (value: unknown) => unknown): readonly unknown[] {
-  let made: unknown[] | undefined;
-  for (const [at, value] of list.entries()) {
-    const changed = each(value);
-    if (changed !== value) (made ??= [...list])[at] = changed;
-  }
-  return made ?? list;
-}
-
-function mapped(fields: Fields, each: (value: unknown, key: string) => unknown): Fields {
-  let made: Map<string, unknown> | undefined;
-  for (const key in fields) {
-    const value = fields[key];
-    const changed = each(value, key);
-    if (changed !== value) (made ??= new Map(Object.entries(fields))).set(key, changed);
-  }
-  return made === undefined ? fields : Object.fromEntries(made);
-}
+const mapped = (fields: Fields, each: (value: unknown, key: string) => unknown): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, each(value, key)]));
 
 /** Keywords that limit only values of one type. */
 const wordsByType = {

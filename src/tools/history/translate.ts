@@ -25,9 +25,7 @@ export function translate(turn: Turn, set: Toolset, to: TranslateOptions): Trace
   const translator = new Translator(turn, set, to);
   const draft = new Draft({ items, origins: [] }, to.notes);
   for (const [at, item] of turn.items.entries()) {
-    const made = translator.translate(item, at);
-    if (made.length === 1 && made[0] === item) draft.keep(at);
-    else for (const one of made) draft.add(one as Item<UpstreamName>, at);
+    for (const one of translator.translate(item, at)) draft.add(one as Item<UpstreamName>, at);
   }
   return draft;
 }

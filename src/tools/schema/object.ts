@@ -24,13 +24,11 @@ export function writeObject(schema: Fields, writer: SchemaWriter, within: Within
 
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const renamed = renamedKeys(Object.keys(named ?? {}), writer);
-  let isSame = rule.maps !== false;
   const fields = properties.map(([client, property]): WrittenField => {
     const original = isSchema(property) ? property : true;
     const node = writer.write(original, within);
     const isFilled = rule.optional === false && !required.has(client);
     const filled = isFilled ? whenAbsent(node.schema, original, writer) : undefined;
-    isSame &&= filled === undefined && node.schema === property;
     return {
       client,
       upstream: renamed?.get(client) ?? client,
@@ -41,8 +39,6 @@ export function writeObject(schema: Fields, writer: SchemaWriter, within: Within
   });
   const others = writeOthers(rest, fields, writer, within);
   const hasSameValues = others?.rest === undefined && fields.every(isSameField);
-  if (isSame && hasSameValues && (others === undefined || others.schema === rest))
-    return { schema: writer.limit(schema) };
   return {
     schema: objectSchema(schema, { named, required, fields, others, writer }),
     codec: hasSameValues ? undefined : fieldwise(fields, others?.rest),
