@@ -8,7 +8,7 @@ import { keepsGroups, ruleFor } from "../plan/declare.ts";
 import { type Bound, fullName, identityKey, isCalledByName } from "../names/identity.ts";
 import { bareArguments, type Form } from "../kinds/decoder.ts";
 import { toolKindOf } from "../kinds/kinds.ts";
-import { createProviderNameAllocator } from "../names/allocate.ts";
+import { allocateNames } from "../names/allocate.ts";
 import { type ReasoningTarget, recallReasoning, sealedItems } from "../plan/reasoning.ts";
 import { Draft, type TracedItems, type Notes } from "./repair.ts";
 
@@ -216,16 +216,13 @@ class Translator {
       if (!gone.has(identityKey(call))) gone.set(identityKey(call), { call, at });
     }
     const areKept = keepsGroups(this.#profile);
-    const names = createProviderNameAllocator(
-      this.#profile.tools.names,
-      this.#set.taken,
-    )(
-      Array.from(gone.values(), ({ call: { name, namespace } }) => ({
-        name,
-        ...(areKept ? { scope: namespace } : { prefix: namespace }),
-        rank: 9,
-      })),
-    );
+    const requests = Array.from(gone.values(), ({ call: { name, namespace } }) => ({
+      name,
+      ...(areKept ? { scope: namespace } : { prefix: namespace }),
+      rank: 9,
+    }));
+    const taken = new Map(Array.from(this.#set.taken, ([scope, names]) => [scope, new Set(names)]));
+    const names = allocateNames(requests, this.#profile.tools.names, taken);
     const recasts = new Map<string, Recast>();
     for (const [key, { call, at }] of gone) {
       const kind = upstreamKind(call.kind, this.#profile);

@@ -1,11 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NameRule } from "../../turn/profile.ts";
-import { createProviderNameAllocator, fitsNameRule, type NameRequest } from "./allocate.ts";
+import { allocateNames, fitsNameRule, type NameRequest } from "./allocate.ts";
 
 const rule: NameRule = { chars: "A-Za-z0-9_-", max: 64 };
 const allocate = (names: readonly string[], under = rule): readonly string[] =>
-  createProviderNameAllocator(under)(names.map((name) => ({ name, rank: 0 })));
+  allocateNames(
+    names.map((name) => ({ name, rank: 0 })),
+    under,
+  );
 
 const anyName = fc.oneof(
   fc
@@ -77,9 +80,7 @@ describe("names", () => {
       name: "create_issue",
       rank: 2,
     };
-    expect(createProviderNameAllocator(rule)([wish])[0]).toMatch(
-      /^mcp__server\w+__create_issue_\w{7}$/,
-    );
+    expect(allocateNames([wish], rule)[0]).toMatch(/^mcp__server\w+__create_issue_\w{7}$/);
   });
 
   it("that hold no letter the upstream takes are still told apart", () => {
@@ -120,7 +121,7 @@ describe("names", () => {
   it("are lawful, different and independent of their order, whatever they were", () => {
     fc.assert(
       fc.property(wishes, anyRule, fc.infiniteStream(fc.nat()), (all, under, random) => {
-        const given = createProviderNameAllocator(under)(all);
+        const given = allocateNames(all, under);
         expect(new Set(given).size).toBe(all.length);
         for (const name of given) expect(fitsNameRule(name, under)).toBe(true);
 
@@ -128,7 +129,7 @@ describe("names", () => {
           .map((wish) => ({ wish, at: random.next().value }))
           .toSorted((a, b) => a.at - b.at)
           .map(({ wish }) => wish);
-        const again = createProviderNameAllocator(under)(shuffled);
+        const again = allocateNames(shuffled, under);
         for (const [at, wish] of shuffled.entries())
           expect(again[at]).toBe(given[all.indexOf(wish)]);
       }),
@@ -139,7 +140,7 @@ describe("names", () => {
     fc.assert(
       fc.property(wishes, fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (all, name) => {
         const others = all.filter((wish) => wish.name !== name || wish.prefix !== undefined);
-        const given = createProviderNameAllocator(rule)([...others, { name, rank: -1 }]);
+        const given = allocateNames([...others, { name, rank: -1 }], rule);
         expect(given.at(-1)).toBe(name);
       }),
     );

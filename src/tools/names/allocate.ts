@@ -47,31 +47,24 @@ export type NameRequest = {
   readonly rank: number;
 };
 
-/** Allocates names for all requests. Their order does not change the names. */
-type NameAllocator = (requests: readonly NameRequest[]) => readonly UpstreamName[];
-
 /** The allocated names, by scope. */
-export type TakenNames = ReadonlyMap<string, ReadonlySet<string>>;
+export type TakenNames = Map<string, Set<string>>;
 
 /**
- * Allocates names in one upstream. Valid names are allocated first, so that no rewritten name can
- * take one; the names in `before` are taken.
+ * Allocates names in one upstream, and adds them to those that are taken. Valid names are allocated
+ * first, so that no rewritten name can take one; the order of the requests does not change the names.
  */
-export function createProviderNameAllocator(
+export function allocateNames(
+  requests: readonly NameRequest[],
   rule: NameRule,
-  before?: TakenNames,
-): NameAllocator & { taken(): TakenNames } {
+  taken: TakenNames = new Map(),
+): readonly UpstreamName[] {
   const pattern = patternOf(rule);
-  const taken = new Map<string, Set<string>>();
-  const takenIn = (scope: string): Set<string> => {
-    let names = taken.get(scope);
-    if (names === undefined) taken.set(scope, (names = new Set(before?.get(scope))));
-    return names;
-  };
   /** The last number of a name in a scope: lower ones are taken. */
   const numbers = new Map<string, number>();
   const give = (base: string, scope: string): UpstreamName => {
-    const names = takenIn(scope);
+    const names = taken.get(scope) ?? new Set();
+    taken.set(scope, names);
     const room = hasReservedPrefix(base, rule) ? outsideReserved(base, rule) : base;
     // If every prefix is reserved, no name is valid, and the upstream refuses the request.
     const isRefused = (name: string): boolean =>
@@ -84,18 +77,15 @@ export function createProviderNameAllocator(
     names.add(name);
     return upstreamName(name);
   };
-  const allocate: NameAllocator = (requests) => {
-    const valid = requests.map((request) => fitsNameRule(flatName(request, pattern), rule));
-    const given = requests.map((request) => upstreamName(request.name));
-    for (const at of ranking(requests, valid)) {
-      const request = requests[at];
-      if (request === undefined) continue;
-      const base = valid[at] === true ? flatName(request, pattern) : rewritten(request, rule);
-      given[at] = give(base, request.scope ?? "");
-    }
-    return given;
-  };
-  return Object.assign(allocate, { taken: () => taken });
+  const valid = requests.map((request) => fitsNameRule(flatName(request, pattern), rule));
+  const given = requests.map((request) => upstreamName(request.name));
+  for (const at of ranking(requests, valid)) {
+    const request = requests[at];
+    if (request === undefined) continue;
+    const base = valid[at] === true ? flatName(request, pattern) : rewritten(request, rule);
+    given[at] = give(base, request.scope ?? "");
+  }
+  return given;
 }
 
 function numbered(name: string, count: number, rule: NameRule): string {

@@ -13,7 +13,7 @@ import type {
   ToolDeclarations,
   Turn,
 } from "../../turn/turn.ts";
-import { createProviderNameAllocator, type TakenNames } from "../names/allocate.ts";
+import { allocateNames, type TakenNames } from "../names/allocate.ts";
 import {
   aliasKey,
   ToolIdentityMap,
@@ -303,18 +303,17 @@ function nameAll(planned: readonly Planned[], profile: Profile): TakenNames {
     if (isCalledByName(kind)) named.push(one);
     else one.name = upstreamName(one.entry.name);
   }
-  const allocate = createProviderNameAllocator(profile.tools.names, new Map([["", fixed]]));
-  const names = allocate(
-    named.map(({ entry, declared }) => ({
-      name: entry.name,
-      ...(declared.offer?.group === undefined
-        ? { prefix: entry.namespace }
-        : { scope: entry.namespace }),
-      rank: rankOf(entry),
-    })),
-  );
+  const taken: TakenNames = new Map([["", fixed]]);
+  const requests = named.map(({ entry, declared }) => ({
+    name: entry.name,
+    ...(declared.offer?.group === undefined
+      ? { prefix: entry.namespace }
+      : { scope: entry.namespace }),
+    rank: rankOf(entry),
+  }));
+  const names = allocateNames(requests, profile.tools.names, taken);
   for (const [at, one] of named.entries()) one.name = names[at] ?? upstreamName(one.entry.name);
-  return allocate.taken();
+  return taken;
 }
 
 /**

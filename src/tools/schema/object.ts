@@ -1,7 +1,7 @@
 import { isFields } from "../../json/json.ts";
 import { acceptsNull, isSchema, schemasIn } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
-import { createProviderNameAllocator, fitsNameRule } from "../names/allocate.ts";
+import { allocateNames, fitsNameRule } from "../names/allocate.ts";
 import { entries, fieldwise, list, tuple, type Field, type RestCodec } from "./codec.ts";
 import { describe, type SchemaWriter, type Within, type WrittenSchema } from "./compile.ts";
 
@@ -174,7 +174,8 @@ function renamedKeys(
   const { keys: rule } = writer.rule;
   if (rule === undefined) return undefined;
   if (rule.reserved === undefined && keys.every((key) => fitsNameRule(key, rule))) return undefined;
-  const names = createProviderNameAllocator(rule)(keys.map((name) => ({ name, rank: 0 })));
+  const requests = keys.map((name) => ({ name, rank: 0 }));
+  const names = allocateNames(requests, rule);
   if (keys.some((key, at) => names[at] !== (key as unknown)))
     writer.reshape("property names that the upstream does not accept under other names");
   return new Map(keys.map((key, at) => [key, names[at] ?? key]));
