@@ -111,6 +111,48 @@ describe.each(doors)("a client of the %s door that is gone without a word", (doo
   });
 });
 
+describe.each(["streamGenerateContent?alt=sse", "streamGenerateContent"])(
+  "a client of Gemini (%s)",
+  (action) => {
+    const body = JSON.stringify({ contents: [{ parts: [{ text: "Hi" }] }] });
+    const request = `POST /v1beta/models/m:${action} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+    it.each([
+      ["before", []],
+      ["behind", [hello]],
+    ])("that is gone %s the first text stops the upstream", async (_, said) => {
+      const role = chunk(0, { role: "assistant" });
+      await using upstream = await fakeUpstream(() => sse(role, ...said, hang));
+      await using served = await serve(onto("chat", upstream.url));
+      const { hostname, port } = new URL(served.url);
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.write(request);
+      await once(socket, "data");
+      socket.destroy();
+      await upstream.requests[0]?.closed;
+      await until(() => served.turns().length === 1);
+      expect(served.turns()).toMatchObject([{ outcome: "left" }]);
+    });
+
+    it("that closes its side gets all of the answer, and only blanks in between", async () => {
+      const { promise: heard, resolve } = Promise.withResolvers<void>();
+      const role = chunk(0, { role: "assistant" });
+      await using upstream = await fakeUpstream(() => sse(role, hello, heard, ...rest));
+      await using served = await serve(onto("chat", upstream.url));
+      const { hostname, port } = new URL(served.url);
+      const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+      socket.write(request);
+      const said = text(socket);
+      await once(socket, "readable");
+      await new Promise<void>((sent) => socket.end(sent));
+      setTimeout(resolve, 100);
+      const answer = await said;
+      expect(answer).toContain('"finishReason":"STOP"');
+      expect(answer).not.toMatch(/^:/m);
+    });
+  },
+);
+
 describe("a client that asked for several answers at once", () => {
   it.each([true, false])("is missed in all of them (stream: %s)", async (stream) => {
     await using upstream = await fakeUpstream(() => sse(hang));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ask, doors, readAnswer } from "../support/client.ts";
+import { geminiChunk, geminiFrame } from "../support/fake-gemini.ts";
 import { answerInChat, chunk } from "../support/fake-model.ts";
 import {
   cut,
@@ -7,7 +8,9 @@ import {
   frame,
   sse,
   type Answer,
+  type Body,
   type FakeUpstream,
+  type Step,
 } from "../support/fake-upstream.ts";
 import { serve, type Served } from "../support/serve.ts";
 
@@ -155,4 +158,57 @@ it("does not put what an upstream that broke off said beside its answer into the
   const ends = text.split("\n\n").filter((one) => one.includes('"finish_reason":"stop"'));
   expect(ends).toHaveLength(1);
   expect(ends[0]).not.toContain("refusal");
+});
+
+describe("an upstream that may pause its answers", () => {
+  const saying = (...parts: readonly Body[]): string[] =>
+    parts.map((part) => geminiFrame({ ...geminiChunk([part]), usageMetadata: undefined }));
+  const paused = geminiFrame({
+    ...geminiChunk([{ text: "" }], "CONTINUATION"),
+    continuationToken: "t",
+  });
+  const inGemini = (first: FakeUpstream, second: FakeUpstream): Promise<Served> =>
+    serve({
+      upstreams: {
+        a: { dialect: "gemini", base_url: first.url, retries: 0 },
+        b: { dialect: "chat", base_url: second.url, retries: 0 },
+      },
+      models: { m: ["a/one", "b/two"] },
+    });
+
+  it.each([true, false])("is continued by the next (stream: %s)", async (stream) => {
+    await using first = await fakeUpstream(() => sse(...saying({ text: "Hello, wor" }), cut));
+    await using second = await finishing(stream ? "ld!" : "All of it.");
+    await using served = await inGemini(first, second);
+    const answer = await readAnswer("chat", await ask(served, "chat", { stream }));
+    expect([answer.text, answer.error]).toEqual([
+      stream ? "Hello, world!" : "All of it.",
+      undefined,
+    ]);
+  });
+
+  it("is not continued behind its pause", async () => {
+    const rounds: Step[][] = [
+      [...saying({ text: "One" }), paused],
+      [...saying({ text: "Two" }), cut],
+    ];
+    await using first = await fakeUpstream((_, at) => sse(...(rounds[at] ?? [cut])));
+    await using second = await finishing("More.");
+    await using served = await inGemini(first, second);
+    const answer = await readAnswer("chat", await ask(served, "chat", { stream: true }));
+    expect(answer.error).toMatchObject({ code: "upstream.cut" });
+    expect(answer.text).toBe("OneTwo");
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it("is continued in place of a call that was not delivered", async () => {
+    const functionCall = { id: "c", name: "f", args: {} };
+    await using first = await fakeUpstream(() =>
+      sse(...saying({ text: "One" }, { functionCall }), cut),
+    );
+    await using second = await finishing(" and two.");
+    await using served = await inGemini(first, second);
+    const answer = await readAnswer("chat", await ask(served, "chat", { stream: true }));
+    expect([answer.text, answer.calls, answer.error]).toEqual(["One and two.", [], undefined]);
+  });
 });

@@ -284,11 +284,8 @@ const onto2 = (dialect: Dialect, first: FakeUpstream, second: FakeUpstream): Con
   models: { m: ["a/one", "b/two"] },
 });
 
-/** Upstreams whose answers another may continue: those of Gemini may pause, and continue themselves. */
-const continued = dialects.filter((dialect) => dialect !== "gemini");
-
 describe.each(doorNames)("a turn that two upstreams answer at the %s door", (door) => {
-  it.each(continued)("is told and charged what both %s upstreams used", async (dialect) => {
+  it.each(dialects)("is told and charged what both %s upstreams used", async (dialect) => {
     await using first = await fakeUpstream(({ body }) => counting[dialect](body, words(20)));
     await using second = await fakeUpstream(({ body }) => answering[dialect](body, "The rest."));
     await using served = await serve(onto2(dialect, first, second));

@@ -112,8 +112,10 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     reply.onLeave((why) => this.#left(why));
     try {
       const first = this.#plan();
-      if (stage?.continues !== undefined) this.#joined = new RoundJoin<ClientName>();
-      else if (chain.length > 1 && run.generates && !first.shaped)
+      const isOneRound = stage?.continues === undefined;
+      if (!isOneRound) this.#joined = new RoundJoin<ClientName>();
+      const mayChange = isOneRound || stage.mayChangeUpstream === true;
+      if (mayChange && chain.length > 1 && run.generates && !first.shaped)
         this.#continuation = new Continuation(turn);
       keepAnswer(run);
       if (first.shaped || turn.params.stop !== undefined)
@@ -201,7 +203,10 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       }
       return this.#fallBack(fault) ? this.#plan() : undefined;
     }
-    if (this.#fault !== undefined || run.stage?.continues?.() !== true) return undefined;
+    // Behind an answer that another upstream continued, the stage knows only a part.
+    if (this.#fault !== undefined || this.#said !== undefined) return undefined;
+    if (run.stage?.continues?.() !== true) return undefined;
+    this.#continuation = undefined;
     const next = this.#plan();
     this.#joined?.nextRound();
     return next;
@@ -220,6 +225,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     const reason = `the upstream broke off (${fault.code}) ${after}; ${next.link.name} continued`;
     run.report({ path: "model", action: "noticed", reason });
     continuation.drop();
+    this.#joined?.nextRound();
     // The writer takes over from the frames that were forwarded.
     if (run.turn.stream && wasStraight) this.#emit({ type: "frame", data: "", forwardable: false });
     return next;
@@ -264,7 +270,7 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
     this.#isRoundOver = true;
     this.#roundLine?.end();
     const [run, fault] = [this.#run, this.#fault];
-    if (fault === undefined) this.#continuation?.release(this.#emit);
+    if (fault === undefined) this.#continuation?.release(this.#join);
     if (fault?.code === "client.left" || run.round === undefined) return;
     const done = run.roundEnded(run.round.link, fault);
     this.#span?.end(done);
@@ -375,8 +381,8 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       shown = { ...event, usage: addUsage(run.usage.before, event.usage) };
     else if (event.type === "frame" && event.hasAnswer === true && run.record !== undefined)
       shown = this.#relabel(event);
-    if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
-    else if (this.#continuation !== undefined) this.#continuation.note(shown, this.#emit);
+    if (this.#continuation !== undefined) this.#continuation.note(shown, this.#join);
+    else if (this.#joined !== undefined) this.#joined.each(shown, this.#emit);
     else if (this.#turnLine !== undefined) this.#turnLine.each(shown);
     else this.#deliver(shown);
   };
@@ -398,6 +404,12 @@ export class Rounds implements RunningTurn, Sink<UpstreamEvent>, DoorOwner {
       this.#emit({ type: "turn-fail", fault });
     else this.#heldFault = fault;
   }
+
+  /** Joins an event to those of other rounds, if there may be several. */
+  readonly #join: Emit<ClientEvent> = (event) => {
+    if (this.#joined === undefined) this.#emit(event);
+    else this.#joined.each(event, this.#emit);
+  };
 
   /** Hands an event to the stages of the turn. */
   readonly #emit: Emit<ClientEvent> = (event) => {

@@ -19,6 +19,8 @@ export type TurnStage = EventStage<ClientName> & {
   amend?(plan: Plan): Plan;
   /** Called when a round has ended without failure; true: another round follows. */
   continues?(): boolean;
+  /** True: if the first upstream breaks off, another one may continue its answer. */
+  readonly mayChangeUpstream?: boolean;
 };
 
 /** Makes the stage of one turn; undefined if the turn needs none. */
@@ -35,10 +37,12 @@ export function joinStages(stages: readonly TurnStage[]): TurnStage | undefined 
   if (stages.some((stage) => stage.amend !== undefined))
     joined.amend = (plan) => stages.reduce((so, stage) => stage.amend?.(so) ?? so, plan);
   const continuing = stages.filter((stage) => stage.continues !== undefined);
-  if (continuing.length > 0)
+  if (continuing.length === 0) return joined;
+  return Object.assign(joined, {
     // Each of them is called, also after one has asked for another round.
-    joined.continues = () => continuing.map((stage) => stage.continues?.()).includes(true);
-  return joined;
+    continues: () => continuing.map((stage) => stage.continues?.()).includes(true),
+    mayChangeUpstream: continuing.every((stage) => stage.mayChangeUpstream === true),
+  });
 }
 
 /** Rounds that continue a paused answer: a provider pauses after about ten steps. */
@@ -60,6 +64,7 @@ export function pausedStage(turn: Turn, pausing: readonly Profile[]): TurnStage 
   let round = new AnswerFold<ClientName>();
   let rounds = 0;
   return {
+    mayChangeUpstream: true,
     each(event, emit) {
       round.each(event);
       emit(event);
