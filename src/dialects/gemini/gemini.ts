@@ -1,12 +1,12 @@
 import type { Fields } from "../../turn/turn.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect, RequestLine } from "../dialect.ts";
 import { rateLimitHeaders } from "../shared/headers.ts";
+import { pathModel } from "../shared/model-path.ts";
 import { geminiErrorText } from "./error-body.ts";
 import { models } from "./model-list.ts";
 import { readEvents } from "./read-events.ts";
 import { readRequest, SERVED } from "./read-request.ts";
 import { geminiTraits } from "./traits.ts";
-import { upstreamPath } from "./upstream-path.ts";
 import { contentType, writeAnswer, writeEvents } from "./write-events.ts";
 import { correct, writeRequest } from "./write-request.ts";
 
@@ -21,6 +21,17 @@ const places = [
     `${version}/projects/{project}/locations/{location}/publishers/google/models`,
   ]),
 ];
+
+/** Collections of models besides `models`. */
+const collections = /^(?:models|tunedModels|publishers|dynamic)\//;
+
+/** The path of a request below the base URL: of AI Studio's version, or of Vertex's publisher. */
+function upstreamPath({ model, stream }: RequestLine): string {
+  const name = pathModel(model);
+  const resource = collections.test(name) ? name : `models/${name}`;
+  const path = resource.split("/").map(encodeURIComponent).join("/");
+  return `/${path}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+}
 
 /** Gemini's generateContent API, as Google AI Studio and Vertex AI serve it. */
 export const gemini = {

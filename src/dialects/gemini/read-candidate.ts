@@ -28,6 +28,14 @@ type Event = TurnEvent<UpstreamName>;
 /** An event that waits for the end. `isOfCall`: it is left out if the answer was cut off. */
 type Held = { readonly event: Event; readonly isOfCall: boolean };
 
+/** The first part of a call. */
+type Called = {
+  readonly name: string;
+  readonly id: unknown;
+  readonly part: Fields;
+  readonly signature: string | undefined;
+};
+
 /** Fields of a candidate that have a place in our events. */
 const known = new Set([
   "content",
@@ -54,7 +62,7 @@ export class CandidateReader {
   #calls = 0;
   #items = 0;
   /** The call whose arguments come in pieces. */
-  #growing: { readonly call: number; readonly args: PartialArgs } | undefined;
+  #growing: (Called & { readonly args: PartialArgs }) | undefined;
   /** The visible text so far, and where its open part began. */
   #text = "";
   #textAt = 0;
@@ -73,7 +81,8 @@ export class CandidateReader {
 
   /** True if the model thought, and said and did nothing else. */
   get isThoughtOnly(): boolean {
-    return this.#hasThoughts && this.#text === "" && this.#calls + this.#items === 0;
+    const hasWork = this.#calls + this.#items > 0 || this.#growing !== undefined;
+    return this.#hasThoughts && this.#text === "" && !hasWork;
   }
 
   /** Reads a candidate of a chunk. Returns the fault that ends the answer, if it is worthless. */
@@ -104,6 +113,7 @@ export class CandidateReader {
     if (this.#hasEnded) return undefined;
     const reason = this.#reason ?? (isComplete ? "STOP" : undefined);
     if (reason === undefined) return undefined;
+    this.#endGrowing();
     const meaning = finishMeaning(reason);
     if (meaning === "fail") return worthlessEnd(reason, this.#message);
     if (meaning === undefined && (this.#text === "" || this.#calls > 0))
@@ -111,19 +121,11 @@ export class CandidateReader {
     this.#hasEnded = true;
     const isPaused = meaning === "pause" && this.token !== undefined;
     const isWhole = meaning === "end" || isPaused;
-    this.#endGrowing();
     this.#cite();
     this.#close();
     const held = this.#held ?? [];
     this.#held = undefined;
-    /** Calls that are left out whole; the beginning of others has been sent. */
-    const waiting = new Set<number>();
-    for (const { event, isOfCall } of held) {
-      if (event.type === "call-start") waiting.add(event.call);
-      if (isWhole || !isOfCall) this.#emit(event);
-      else if (event.type === "call-end" && !waiting.has(event.call))
-        this.#emit({ ...event, complete: false });
-    }
+    for (const { event, isOfCall } of held) if (isWhole || !isOfCall) this.#emit(event);
     const { choice } = this;
     if (Object.keys(this.#extra).length > 0)
       this.#emit({
@@ -200,53 +202,45 @@ export class CandidateReader {
     if (name === undefined && this.#growing !== undefined) return this.#grow(raw);
     if (name === undefined) return isPiece || Object.keys(raw).length > 0 ? nameless() : undefined;
     this.#endGrowing();
-    const input = isPiece ? "" : inputOf(raw.args);
+    const called = { name, id: raw.id, part, signature };
+    if (isPiece) {
+      this.#growing = { ...called, args: new PartialArgs() };
+      return this.#grow(raw);
+    }
+    const input = inputOf(raw.args);
     if (input === undefined)
       return malformed(
         `called \`${name.slice(0, 100)}\` with arguments that are not a JSON object`,
       );
-    this.#close(signature, !isPiece);
-    const { choice } = this;
-    const call = this.#calls++;
-    const id = filledText(raw.id) ?? this.#newId("call");
-    const { functionCall: _, thoughtSignature: __, thought_signature: ___, ...beside } = part;
-    const more = geminiExtra(beside);
-    const start = { choice, call, id, kind: "function", name: upstreamName(name), ...more };
-    if (isPiece) {
-      this.#pass({ type: "call-start", ...start });
-      this.#growing = { call, args: new PartialArgs() };
-      return this.#grow(raw);
-    }
-    this.#pass({ type: "call-start", ...start }, true);
-    this.#pass({ type: "call-delta", choice, call, text: input }, true);
-    this.#pass({ type: "call-end", choice, call, complete: true }, true);
+    this.#add(called, input);
     return undefined;
   }
 
-  #grow(raw: Fields): Fault | undefined {
-    const growing = this.#growing;
-    if (growing === undefined) return undefined;
-    let text = "";
-    for (const entry of entriesOf(raw)) {
-      const more = growing.args.add(entry);
-      if (more === undefined) return malformed("sent pieces of arguments that do not fit together");
-      text += more;
-    }
+  #add({ name, id: given, part, signature }: Called, input: string): void {
+    this.#close(signature, true);
     const { choice } = this;
-    const { call } = growing;
-    if (text !== "") this.#pass({ type: "call-delta", choice, call, text });
+    const call = this.#calls++;
+    const id = filledText(given) ?? this.#newId("call");
+    const { functionCall: _, thoughtSignature: __, thought_signature: ___, ...beside } = part;
+    const more = geminiExtra(beside);
+    const start = { choice, call, id, kind: "function", name: upstreamName(name), ...more };
+    this.#pass({ type: "call-start", ...start }, true);
+    this.#pass({ type: "call-delta", choice, call, text: input }, true);
+    this.#pass({ type: "call-end", choice, call, complete: true }, true);
+  }
+
+  #grow(raw: Fields): Fault | undefined {
+    for (const entry of entriesOf(raw))
+      if (this.#growing?.args.add(entry) === false)
+        return malformed("sent pieces of arguments that do not fit together");
     if (raw.willContinue !== true) this.#endGrowing();
     return undefined;
   }
 
   #endGrowing(): void {
     const growing = this.#growing;
-    if (growing === undefined) return;
     this.#growing = undefined;
-    const { choice } = this;
-    const { call, args } = growing;
-    this.#pass({ type: "call-delta", choice, call, text: args.end() });
-    this.#pass({ type: "call-end", choice, call, complete: true }, true);
+    if (growing !== undefined) this.#add(growing, growing.args.end());
   }
 
   #begin(block: "text" | "thought"): void {

@@ -6,16 +6,23 @@ import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { isBySystem, isOfModelTurn } from "../../turn/item.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import { itemPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
-import type { Call, Fields, Item, Message, Opaque, Part, Result, Turn } from "../../turn/turn.ts";
-import { leftOutText, reportForeign } from "../shared/content.ts";
-import { isSigned, writeThought } from "./write-thought.ts";
-import { DUMMY } from "./signature.ts";
+import type {
+  Call,
+  Fields,
+  Item,
+  Message,
+  Opaque,
+  Part,
+  Reasoning,
+  Result,
+  Turn,
+} from "../../turn/turn.ts";
+import { itemNotes, leftOutText, reportForeign, type OnReason } from "../shared/content.ts";
+import { DUMMY, sealsIn } from "./signature.ts";
 import { writePart } from "./write-part.ts";
 import { ownGeminiExtra, partKind, signedPart } from "./wire.ts";
 
-type Note = (action: Decision["action"], reason: string, within?: string) => void;
 type Role = "user" | "model";
 type Content = { readonly role: Role; readonly parts: Fields[] };
 
@@ -30,30 +37,23 @@ const CONTINUE = "Continue.";
 
 /** Writes the conversation: instructions apart, neighbours of one role merged, results first. */
 export function writeContents(turn: Turn<UpstreamName>, profile: Profile): WrittenContents {
-  const decisions: Decision[] = [];
-  let at = 0;
-  const note: Note = (action, reason, within = "") => {
-    const path = itemPath(turn, at) + within;
-    const last = decisions.at(-1);
-    if (last?.path !== path || last.reason !== reason) decisions.push({ path, action, reason });
-  };
-  const writer = new ContentsWriter(turn, profile, note);
+  const notes = itemNotes(turn);
+  const writer = new ContentsWriter(turn, profile, notes.add);
   const system: Fields[] = [];
   let isAtStart = true;
-  for (const item of turn.items) {
+  for (const [at, item] of turn.items.entries()) {
+    notes.at = at;
     isAtStart &&= isBySystem(item);
     if (isAtStart && item.type === "message") append(system, writer.system(item));
     else writer.add(item);
-    at++;
   }
-  at = Math.max(0, turn.items.length - 1);
-  return { system, contents: writer.end(), decisions };
+  return { system, contents: writer.end(), decisions: notes.decisions };
 }
 
 class ContentsWriter {
   readonly #own: boolean;
   readonly #profile: Profile;
-  readonly #note: Note;
+  readonly #note: OnReason;
   readonly #contents: Content[] = [];
   /** The names of the functions of calls, by the calls' ids: results repeat them. */
   readonly #names = new Map<string, string>();
@@ -64,7 +64,7 @@ class ContentsWriter {
   /** The signature of the model's next text: some clients put all reasoning first. */
   #textSignature: string | undefined;
 
-  constructor({ dialect }: Turn<UpstreamName>, profile: Profile, note: Note) {
+  constructor({ dialect }: Turn<UpstreamName>, profile: Profile, note: OnReason) {
     this.#own = dialect === "gemini";
     this.#profile = profile;
     this.#note = note;
@@ -92,7 +92,7 @@ class ContentsWriter {
         return this.#push("user", [this.#result(item)]);
       case "reasoning": {
         const thought = writeThought(item, this.#own);
-        if (thought === undefined) return this.#note("dropped", lostReasoning(this.#profile));
+        if (thought === undefined) return this.#note(lostReasoning(this.#profile));
         this.#push("model", thought.parts);
         const { signature } = thought;
         if (signature === undefined || this.#profile.history?.signatures === false) return;
@@ -115,10 +115,10 @@ class ContentsWriter {
     if (contents.at(-1)?.role !== "user") {
       const isEmpty = contents.length === 0;
       this.#note(
-        "repaired",
         isEmpty
           ? "the conversation is empty, so the user is taken to have asked"
           : "the model answers the user, so the user is taken to have asked",
+        "repaired",
       );
       this.#push("user", [{ text: CONTINUE }]);
     }
@@ -135,7 +135,7 @@ class ContentsWriter {
       return;
     }
     if (last === undefined && role === "model") {
-      this.#note("repaired", "a conversation must begin with a message of the user");
+      this.#note("a conversation must begin with a message of the user", "repaired");
       this.#contents.push({ role: "user", parts: [{ text: CONTINUE }] });
     }
     this.#contents.push({ role, parts: [...parts] });
@@ -213,16 +213,12 @@ class ContentsWriter {
   /** Adds a part of the provider's own work. */
   #work({ dialect, raw }: Opaque): void {
     if (dialect !== "gemini")
-      return this.#note(
-        "dropped",
-        `the gemini dialect has no such item as \`${String(raw.type)}\``,
-      );
+      return this.#note(`the gemini dialect has no such item as \`${String(raw.type)}\``);
     const part = this.#signed(raw);
     const kind = partKind(part);
     const mustBeSigned = kind === "toolCall" || kind === "toolResponse";
     if (mustBeSigned && this.#profile.thinking?.leads === true && !isSigned(part))
       return this.#note(
-        "dropped",
         "the upstream takes back the work of its own tools only with its signature",
       );
     this.#push("model", [part]);
@@ -233,11 +229,11 @@ class ContentsWriter {
     return parts.flatMap((part): Fields[] => {
       const written = writePart(part, this.#own);
       if (typeof written === "string") {
-        this.#note("dropped", written, ".content");
+        this.#note(written, "dropped", ".content");
         return [{ text: leftOutText(part) }];
       }
       if (part.type !== "refusal" && part.type !== "opaque")
-        reportForeign(part.extra, "gemini", (reason) => this.#note("dropped", reason, ".content"));
+        reportForeign(part.extra, "gemini", (reason) => this.#note(reason, "dropped", ".content"));
       const { text } = written;
       return text === "" && !isSigned(written) ? [] : [written];
     });
@@ -246,8 +242,8 @@ class ContentsWriter {
   /** Reports fields beside the content that have no place here. */
   #reportLost(item: Message | Call<UpstreamName> | Result): void {
     if (item.type === "message" && item.name !== undefined)
-      this.#note("dropped", "the gemini dialect has no names");
-    reportForeign(item.extra, "gemini", (reason) => this.#note("dropped", reason));
+      this.#note("the gemini dialect has no names");
+    reportForeign(item.extra, "gemini", this.#note);
   }
 
   /**
@@ -266,8 +262,8 @@ class ContentsWriter {
       if (part === undefined || isSigned(part)) continue;
       parts[at] = { ...part, thoughtSignature: DUMMY };
       this.#note(
-        "changed",
         "the reasoning before a call is not known or is not for this model, so the model is told to go on without it",
+        "changed",
       );
     }
   }
@@ -280,6 +276,34 @@ function unsigned({ thoughtSignature: signature, ...part }: Fields): readonly Fi
   return signature !== undefined && (isEmpty || (toolCall ?? toolResponse) != null) ? [] : [part];
 }
 
+type WrittenThought = {
+  readonly parts: readonly Fields[];
+  /** The signature of another part. */
+  readonly signature?: string | undefined;
+};
+
+/**
+ * Past reasoning; undefined if another model thought it, which this API does not take back. `own`:
+ * the client speaks this dialect, so it has the thoughts from this API.
+ */
+function writeThought(item: Reasoning, own: boolean): WrittenThought | undefined {
+  const { content, summary, encrypted, extra, details } = item;
+  const text = (content.length > 0 ? content : summary).join("\n\n");
+  // Seals are opened before; one that could not be is no signature.
+  const signature =
+    encrypted === undefined || sealsIn(encrypted) !== undefined ? undefined : encrypted;
+  const isKnown = own || signature !== undefined || extra?.dialect === "gemini";
+  if (!isKnown)
+    return text === "" && encrypted === undefined && details === undefined
+      ? { parts: [] }
+      : undefined;
+  const on = signedPart(extra);
+  if (on === "thought" && signature !== undefined)
+    return { parts: [{ text, thought: true, thoughtSignature: signature }] };
+  return { parts: text === "" ? [] : [{ text, thought: true }], signature };
+}
+
+const isSigned = (part: Fields): boolean => part.thoughtSignature !== undefined;
 /** True for visible text without a signature. */
 const isOpenText = (part: Fields): boolean =>
   typeof part.text === "string" && part.thought === undefined && !isSigned(part);

@@ -11,20 +11,24 @@ import { addFields, paramPath, writeExtra, writeParams } from "../shared/params.
 import { bodyWith, withTools } from "../shared/source-text.ts";
 import { geminiTraits } from "./traits.ts";
 import { ownGeminiExtra } from "./wire.ts";
-import { writeContents } from "./write-contents.ts";
+import { writeContents, type WrittenContents } from "./write-contents.ts";
 import { writeThinking } from "./write-thinking.ts";
 import { offeredTools, writeChoice, writeTools } from "./write-tools.ts";
 
 type Body = Record<string, unknown>;
 
 export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenRequest {
-  const translated = translate(turn, to);
-  if (!to.straight || turn.continuation !== undefined || translated.isAmended) return translated;
-  // The model is in the path, and so is the form of the answer.
-  const changes: Body = {};
-  addFields(changes, to.profile, turn.body);
-  const text = bodyWith(turn.body, changes);
-  return emptyPart.test(text) ? translated : { text, decisions: [] };
+  const { profile } = to;
+  const written = writeContents(turn, profile);
+  // The client's own body would be refused if its contents had to change.
+  if (to.straight && turn.continuation === undefined && written.decisions.length === 0) {
+    // The model is in the path, and so is the form of the answer.
+    const changes: Body = {};
+    addFields(changes, profile, turn.body);
+    const text = bodyWith(turn.body, changes);
+    if (!emptyPart.test(text)) return { text, decisions: [] };
+  }
+  return translate(turn, profile, written);
 }
 
 /**
@@ -45,13 +49,11 @@ const WRONG_SIGNATURE =
 /** A part that Vertex AI refuses; the SDKs' chats have such parts in their history. */
 const emptyPart = /\{\s*"text"\s*:\s*""\s*\}/;
 
-/** `isAmended`: the client's own body would be refused. */
 function translate(
   turn: Turn<UpstreamName>,
-  { profile }: Target,
-): WrittenRequest & { readonly isAmended: boolean } {
-  const { system, contents, decisions } = writeContents(turn, profile);
-  const isAmended = decisions.length > 0;
+  profile: Profile,
+  { system, contents, decisions }: WrittenContents,
+): WrittenRequest {
   const body: Body = { contents };
   if (system.length > 0) body.systemInstruction = { parts: system };
   const thinking = writeThinking(turn, profile);
@@ -92,7 +94,7 @@ function translate(
   if (continuationToken !== undefined) body.continuationToken = continuationToken;
   for (const key of profile.route?.without ?? []) delete body[key];
   const text = toolText === undefined ? JSON.stringify(body) : withTools(body, toolText);
-  return { text, decisions, isAmended };
+  return { text, decisions };
 }
 
 /** A client of this API may have asked that arguments follow their schemas. */
@@ -104,28 +106,27 @@ function keepValidation(body: Body, { extra }: Turn<UpstreamName>): void {
     body.toolConfig = { ...config, functionCallingConfig: { ...calling, mode: "VALIDATED" } };
 }
 
-/** The parameters that have one field each. */
-function plainParams({ params, dialect }: Turn<UpstreamName>): Params {
-  const {
-    effort: _,
-    thinking: __,
-    thinkingBudget: ___,
-    reasoningSummary: ____,
-    serviceTier: _____,
-    parallelCalls: ______,
-    store,
-    ...plain
-  } = params;
-  // Clients of other dialects mean another store.
-  return dialect === "gemini" && store !== undefined ? { ...plain, store } : plain;
-}
+/** Parameters that are written apart, or that have no field. */
+const apart: ReadonlySet<string> = new Set([
+  "effort",
+  "thinking",
+  "thinkingBudget",
+  "reasoningSummary",
+  "serviceTier",
+  "parallelCalls",
+]);
 
-const tiers: Readonly<Record<string, string>> = {
-  flex: "flex",
-  priority: "priority",
-  default: "standard",
-  standard: "standard",
-};
+/** The parameters that have one field each. Clients of other dialects mean another store. */
+const plainParams = ({ params, dialect }: Turn<UpstreamName>): Params =>
+  Object.fromEntries(
+    Object.entries(params).filter(
+      ([name]) => !apart.has(name) && (name !== "store" || dialect === "gemini"),
+    ),
+  );
+
+const tiers = new Map(
+  Object.entries({ flex: "flex", priority: "priority", default: "standard", standard: "standard" }),
+);
 
 function writeTier(
   body: Body,
@@ -134,7 +135,7 @@ function writeTier(
 ): Decision[] {
   const { serviceTier: asked } = params;
   if (asked === undefined || asked === "auto") return [];
-  const tier = Object.hasOwn(tiers, asked) ? tiers[asked] : undefined;
+  const tier = tiers.get(asked);
   if (tier !== undefined && profile.params.serviceTier !== null) {
     body.serviceTier = tier;
     return [];
