@@ -41,7 +41,6 @@ export async function smoke({
   let report: SmokeReport;
   const known = await configurationAt(options.url);
   try {
-    refuseAllowSingle(options);
     refuseContradiction(options);
     report = await look({ ...options, key });
   } catch (error) {
@@ -64,16 +63,17 @@ async function configurationAt(url: string): Promise<string | undefined> {
   return asked && configurationText(asked.status);
 }
 
-function refuseAllowSingle({ allowSingle = false }: With<"url" | "expect" | "timeout">): void {
-  if (!allowSingle) return;
-  throw refusal("The option `--allow-single` does not exist; use `--expect 1` instead.");
-}
-
-function refuseContradiction({ expect, atMost }: With<"url" | "expect" | "timeout">): void {
-  if (atMost === undefined || atMost >= expect) return;
-  throw refusal(
-    `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
-  );
+function refuseContradiction({
+  allowSingle = false,
+  expect,
+  atMost = expect,
+}: With<"url" | "expect" | "timeout">): void {
+  if (allowSingle)
+    throw refusal("The option `--allow-single` does not exist; use `--expect 1` instead.");
+  if (atMost < expect)
+    throw refusal(
+      `\`--at-most ${atMost}\` is less than \`--expect ${expect}\`; give \`--expect ${atMost}\` too.`,
+    );
 }
 
 function* lines({ ok, url, model, least, answers, problems }: SmokeReport): Generator<string> {

@@ -80,11 +80,12 @@ export async function versionNote(
   output: Output,
 ): Promise<string | undefined> {
   const said = packageVersion(file) ?? (await output(["--version"], PATIENCE_MS));
-  const tried = numbersIn(agent.tried);
-  const found = numbersIn(said);
-  if (tried === undefined || found === undefined) return undefined;
-  const order = compare(found, tried);
-  if (order === 0) return undefined;
+  const [tried, found] = [numbersIn(agent.tried), numbersIn(said)];
+  const [major = 0, minor = 0] = found;
+  const [triedMajor = major, triedMinor = minor] = tried;
+  // A third number is for repairs.
+  const order = major - triedMajor || minor - triedMinor;
+  if (found.length === 0 || order === 0) return undefined;
   return `${agent.title} ${found.join(".")} is ${order > 0 ? "newer" : "older"} than ${agent.tried}, the tested version. The last line reports if it sends no request to this gateway.`;
 }
 
@@ -100,17 +101,8 @@ function packageVersion(file: string): string | undefined {
   }
 }
 
-function numbersIn(text: string): number[] | undefined {
-  const [version] = /\d+(?:\.\d+)+/.exec(text) ?? [];
-  return version?.split(".").map(Number);
-}
-
-/** By the first two numbers: a third is for repairs. */
-function compare(one: readonly number[], other: readonly number[]): number {
-  const [major = 0, minor = 0] = one;
-  const [triedMajor = 0, triedMinor = 0] = other;
-  return major - triedMajor || minor - triedMinor;
-}
+const numbersIn = (text: string): readonly number[] =>
+  /\d+(?:\.\d+)+/.exec(text)?.[0].split(".").map(Number) ?? [];
 
 const PREFIX = "patchbay-launch-";
 

@@ -113,7 +113,11 @@ describe.skipIf(missing)("Gemini CLI", () => {
     it("searches the web where the upstream does, and reports to the model where none does", () => {
       const last = of().first.asked.at(-1);
       const said = resultsIn(back, last?.body ?? {}).get("call_search");
-      expect(said).toContain(back === "chat" ? "`web_search` cannot be run" : found);
+      expect(said).toContain(
+        back === "chat"
+          ? "`web_search` cannot be run"
+          : `${found}[1]\n\nSources:\n[1] The tower (https://tower.example/)`,
+      );
       const helper = of()
         .first.served.turns()
         .filter(({ model }) => model === "gemini-3-flash-preview");

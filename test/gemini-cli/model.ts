@@ -1,6 +1,6 @@
 import { builtinDialects } from "../../src/dialects/registry.ts";
 import { answerInGemini, geminiResults } from "../support/fake-gemini.ts";
-import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
+import { answerInMessages, answerWithBlocks, messagesResults } from "../support/fake-messages.ts";
 import {
   answerInChat,
   answerInResponses,
@@ -79,11 +79,71 @@ const isBroken = (text: string, results: Results): boolean =>
 function play(text: string, results: Results): FakeAnswer {
   if (isBroken(text, results)) return { text: "Next.", calls: [shell("broken", "never")] };
   const [, left] = scripts.find(([words]) => text.includes(words)) ?? [];
-  if (left === undefined) return { text: text.includes(query) ? found : "{}" };
+  if (left === undefined) return { text: "{}" };
   const next = left.find((calls) => calls.some(({ id }) => !results.has(id)));
   if (next === undefined) return { text: "All steps are done." };
   return { text: "Next.", reasoning: thought, calls: next };
 }
+
+const page = { url: "https://tower.example/", title: "The tower" };
+
+/** Answers to a search of the web that name their source, as providers write it. */
+const searches: Readonly<Record<string, (body: Body) => Answer>> = {
+  responses: () => {
+    const annotation = { type: "url_citation", ...page, start_index: 0, end_index: found.length };
+    const content = [{ type: "output_text", text: found, annotations: [annotation] }];
+    const output = [
+      {
+        type: "web_search_call",
+        id: "ws_1",
+        status: "completed",
+        action: { type: "search", query },
+      },
+      { type: "message", id: "msg_1", role: "assistant", status: "completed", content },
+    ];
+    return json({ id: "resp_1", object: "response", status: "completed", model: "m", output });
+  },
+  messages: (body) => {
+    const call = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "web_search",
+      input: { query },
+    };
+    const results = [
+      { type: "web_search_result", ...page, encrypted_content: "x", page_age: null },
+    ];
+    const citation = { type: "web_search_result_location", ...page, encrypted_index: "x" };
+    return answerWithBlocks(
+      body,
+      [
+        call,
+        { type: "web_search_tool_result", tool_use_id: call.id, content: results },
+        { type: "text", text: found, citations: [{ ...citation, cited_text: "high" }] },
+      ],
+      "end_turn",
+    );
+  },
+  gemini: () => {
+    const { url: uri, title } = page;
+    const groundingMetadata = {
+      webSearchQueries: [query],
+      groundingChunks: [{ web: { uri, title } }],
+      groundingSupports: [
+        {
+          segment: { startIndex: 0, endIndex: found.length, text: found },
+          groundingChunkIndices: [0],
+        },
+      ],
+    };
+    const content = { role: "model", parts: [{ text: found }] };
+    return json({ candidates: [{ content, finishReason: "STOP", index: 0, groundingMetadata }] });
+  },
+};
+
+/** True for the request of a search, which holds nothing of its conversation. */
+const isSearch = ({ text }: ReceivedRequest): boolean =>
+  text.includes(query) && !scripts.some(([words]) => text.includes(words));
 
 /** The first frame of each dialect that ends an answer. */
 const ending = /"finish_reason":"|response\.completed|message_delta|"finishReason"/;
@@ -151,6 +211,8 @@ export const modelOf = (back: Back): Model => {
       back === "gemini" ? geminiRefusal(request.body, { model: "gemini-4", isOwn }) : undefined;
     if (refusal !== undefined) return json({ error: { code: 400, message: refusal } }, 400);
     const received = results(request.body);
+    const search = isSearch(request) ? searches[back] : undefined;
+    if (search !== undefined) return search(request.body);
     const said = answer(request, play(request.text, received));
     return isBroken(request.text, received) ? brokenOff(said) : said;
   };
