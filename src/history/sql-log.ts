@@ -409,10 +409,10 @@ export class SqlLog implements Log {
         slice = await this.#ask("slice", { ...query, texts: true });
       }
       yield slice;
-      const last = slice.parts.at(-1);
-      if (last === undefined || !slice.isMore) at += ENTRIES;
-      else if (order === "asc") from = [last.entry, last.place + 1];
-      else to = [last.entry, last.place - 1];
+      const [entry, place] = slice.end ?? [0, 0];
+      if (slice.end === undefined || !slice.isMore) at += ENTRIES;
+      else if (order === "asc") from = [entry, place + 1];
+      else to = [entry, place - 1];
     }
   }
 

@@ -118,8 +118,14 @@ export type SliceQuery = {
   readonly texts: boolean;
 };
 
-/** Some parts in their order. `isMore`: there may be parts after them. */
-export type Slice = { readonly parts: readonly FoundPart[]; readonly isMore: boolean };
+/** Some parts in their order. */
+export type Slice = {
+  readonly parts: readonly FoundPart[];
+  /** The place of the last of them, also if it was deleted meanwhile; undefined without parts. */
+  readonly end?: Edge;
+  /** There may be parts after them. */
+  readonly isMore: boolean;
+};
 
 /** Bytes of the texts of one slice, unless a single part is longer. */
 const SLICE_BYTES = 1024 * 1024;
@@ -145,10 +151,11 @@ ORDER BY entry ${order}, place ${order} LIMIT $8`;
   const parts = found.slice(0, fitting(found, limit));
   const isMore = found.length > parts.length || found.length === most;
   const last = parts.at(-1);
-  if (!texts || last === undefined) return { parts, isMore };
+  if (last === undefined) return { parts, isMore };
   const end: Edge = [last.entry, last.place];
+  if (!texts) return { parts, end, isMore };
   const edges = order === "asc" ? ([from, end] as const) : ([end, to] as const);
-  return { parts: await read("json", edges, parts.length), isMore };
+  return { parts: await read("json", edges, parts.length), end, isMore };
 }
 
 /** The number of parts that fit in a slice with a number of items: at least one, unless no item is wanted. */
