@@ -52,6 +52,11 @@ list = [
     ).toBe(true);
   });
 
+  it("have keys as they are written: 1e2 is not 100", () => {
+    const { text } = toml.write("[m]\n1e2 = 1\n", [{ path: ["m", "100"], value: 2 }], mark);
+    expect(text).toContain("[m]\n1e2 = 1\n");
+  });
+
   it("are taken out to the byte by their marks, also where nothing is known but the text", () => {
     for (const text of [before, before.replaceAll("\n", "\r\n"), "", "a = 1\n", "[t]\na = 1\n"]) {
       const written = toml.write(text, entries, mark);

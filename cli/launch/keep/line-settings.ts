@@ -160,6 +160,7 @@ function putBack(
 const inline = (value: SettingEntry["value"]): string => JSON.stringify(value);
 
 const word = String.raw`(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`;
+const words = new RegExp(word, "g");
 const dotted = String.raw`${word}(?:\s*\.\s*${word})*`;
 const header = new RegExp(String.raw`^\s*\[\[?\s*(${dotted})\s*\]\]?\s*(?:#.*)?$`);
 const assignment = new RegExp(String.raw`^\s*(${dotted})\s*=\s*`);
@@ -184,7 +185,7 @@ function tomlStatements(text: string): Statement[] {
   const lines = text.split("\n");
   const statements: Statement[] = [];
   const partsOf = (key: string): string[] =>
-    (key.match(new RegExp(word, "g")) ?? []).map((part) => String(scalar(part)));
+    (key.match(words) ?? []).map((part) => (/^["']/.test(part) ? String(scalar(part)) : part));
   let table: readonly string[] = [];
   let offset = 0;
   for (let first = 0; first < lines.length;) {
