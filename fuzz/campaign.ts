@@ -2,7 +2,6 @@ import type * as fc from "fast-check";
 
 /** What a campaign tries, and how it looks at what comes of it. */
 export type Campaign = {
-  readonly name: string;
   /** Each is tried in turn; a property that fails is shrunk. */
   readonly properties: readonly Property[];
   readonly close?: () => Promise<void>;

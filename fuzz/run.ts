@@ -62,7 +62,7 @@ async function run({ name, property }: Property, until: number): Promise<number 
   return tried;
 }
 
-async function runAll({ name, properties, close }: Campaign): Promise<boolean> {
+async function runAll(name: string, { properties, close }: Campaign): Promise<boolean> {
   let isSound = true;
   for (const property of properties) {
     const tried = await run(property, Date.now() + (seconds * 1000) / properties.length);
@@ -78,6 +78,6 @@ for (const name of names) {
   const campaign = Object.entries(campaigns).find(([known]) => known === name)?.[1];
   if (campaign === undefined)
     throw new Error(`${name} is no campaign; there are ${Object.keys(campaigns).join(", ")}`);
-  if (!(await runAll(campaign()))) isSound = false;
+  if (!(await runAll(name, campaign()))) isSound = false;
 }
 process.exitCode = isSound ? 0 : 1;

@@ -156,7 +156,7 @@ export function answers(): Campaign {
       }),
     };
   });
-  return { name: "answers", properties };
+  return { properties };
 }
 
 type Bend = { readonly at: number; readonly does: string; readonly list: readonly Change[] };

@@ -113,7 +113,6 @@ async function tried(text: string): Promise<void> {
 
 /** Bundles of unknown origin. */
 export const bundles = (): Campaign => ({
-  name: "bundles",
   properties: [
     {
       name: "changed lines",

@@ -40,7 +40,6 @@ const sound: readonly Message[] = [
 
 /** Notifications of an app-server: changed, left out, repeated, in any order. */
 export const codex = (): Campaign => ({
-  name: "codex",
   properties: [
     {
       name: "messages",

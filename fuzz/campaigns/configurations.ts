@@ -15,6 +15,7 @@ const sound = {
   upstreams: {
     a: { dialect: "chat", base_url: "https://a.b/v1", api_key: "k", headers: { "x-a": "b" } },
     b: { dialect: "codex", processes: 2, timeouts: { idle: 5 } },
+    g: { dialect: "gemini", profile: "vertex", base_url: "https://a.b/v1", retries: 0 },
     c: { dialect: "scripted", script: [[{ text: "Hi" }]] },
   },
   models: { m: ["a/x", "c/y"], "*": "a/*" },
@@ -26,7 +27,6 @@ const sound = {
 
 /** Whatever somebody writes gets problems that name a place, or a configuration. */
 export const configurations = (): Campaign => ({
-  name: "configurations",
   properties: [
     {
       name: "changed configurations",

@@ -53,7 +53,6 @@ const inFolder = async (
 
 /** Whatever stands in a folder of sockets or configurations is never waited for, and nothing is thrown. */
 export const folders = (): Campaign => ({
-  name: "folders",
   properties: [
     {
       name: "files of private sockets",

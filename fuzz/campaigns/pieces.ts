@@ -55,7 +55,6 @@ export function pieces(): Campaign {
       throw new Error(`${name}: the event loop was held for ${held.cpuMs.toFixed(0)} ms`);
   });
   return {
-    name: "pieces",
     properties: [{ name: "bodies of many pieces hold up nobody", property }],
     close() {
       const lines = [...worst].toSorted(([, one], [, other]) => other.cpuMs - one.cpuMs);

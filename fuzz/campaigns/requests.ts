@@ -110,5 +110,5 @@ export function requests(): Campaign {
       },
     ];
   });
-  return { name: "requests", properties, close: () => gateway.close(0) };
+  return { properties, close: () => gateway.close(0) };
 }

@@ -53,7 +53,6 @@ export function rows(): Campaign {
   };
   let rows = 0;
   return {
-    name: "rows",
     properties: [
       {
         name: "stored responses",

@@ -312,5 +312,5 @@ export function seals(): Campaign {
       },
     ];
   });
-  return { name: "seals", properties, close: () => gateway.close(0) };
+  return { properties, close: () => gateway.close(0) };
 }
