@@ -49,18 +49,22 @@ export type DoorDialect = {
   readonly ping?: string | undefined;
   /** The text after the last event of every stream; may be empty. */
   readonly endMarker: string;
-  /** For a dialect whose clients read streams in another way than those of OpenAI's API. */
-  readonly streams?: StreamForm | undefined;
+  /** For a dialect whose streams have no comments, and break off the connection of a failed one. */
+  readonly streams?: { contentType(turn: Turn): string } | undefined;
   /** The body of a non-stream answer; never called with a failed one. */
   writeAnswer(answer: Answer<ClientName>, turn: Turn, context: WriteContext): string;
   /** The body of a refused request. */
   readonly writeError: (fault: Fault, requestId?: string) => string;
-  /** For a dialect whose clients may ask for the number of tokens of a request. */
-  readonly tokenCount?: TokenCountForm | undefined;
+  /** For a dialect whose clients may ask for the number of tokens of a request, by POST to `routes`. */
+  readonly tokenCount?:
+    | { readonly routes: readonly string[]; body(tokens: number): Fields }
+    | undefined;
   /** For a dialect with its own routes and form for the list of models. */
   readonly models?: ModelListForm | undefined;
-  /** Unknown paths that are refused in its form. */
-  readonly unknownPaths?: UnknownPaths | undefined;
+  /** The beginnings of paths that its clients may ask for although they are not served; `advice` names what is served, without a full stop. */
+  readonly unknownPaths?:
+    | { readonly prefixes: readonly string[]; readonly advice: string }
+    | undefined;
   /** For a dialect whose requests may also come as messages on a WebSocket, on the paths of `routes`. */
   readonly socket?: SocketForm | undefined;
   /** The header in which its clients find the id of a request, if that is not `x-request-id`. */
@@ -71,26 +75,6 @@ export type DoorDialect = {
 
 /** The names are in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-/** Its streams have no comments, and the connection of a failed one is broken off. */
-export type StreamForm = {
-  /** The content type of the stream of a turn. */
-  contentType(turn: Turn): string;
-};
-
-export type TokenCountForm = {
-  /** The paths that take requests by POST. */
-  readonly routes: readonly string[];
-  body(tokens: number): Fields;
-};
-
-/** Paths that clients of a dialect may ask for although they are not served. */
-export type UnknownPaths = {
-  /** The beginnings of the paths. */
-  readonly prefixes: readonly string[];
-  /** Names what is served, without a full stop. */
-  readonly advice: string;
-};
 
 export type ModelListForm = {
   /** The paths of the list; a model is below them by its name. */
@@ -173,8 +157,15 @@ export type AnswerForm = {
   readItems(items: readonly unknown[]): readonly Item[];
   /** Finds the answer in the body, or in the last event of a stream, of an upstream of this dialect. */
   answerIn(text: string): KeptAnswer | undefined;
-  /** Replaces the upstream's ids in its body or event; undefined if the answer's id is not at the place where the API writes it. */
-  relabel(text: string, ids: ShownIds): string | undefined;
+  /**
+   * Replaces the upstream's ids in its body or event; undefined if the answer's id is not at the place
+   * where the API writes it. `previous`: the id of the answer that it continues, if the upstream was
+   * sent another.
+   */
+  relabel(
+    text: string,
+    ids: { readonly id: string; readonly previous?: string | undefined },
+  ): string | undefined;
   /** The body that shows a kept answer. */
   shownAnswer(answer: {
     readonly json: string;
@@ -187,13 +178,6 @@ export type AnswerForm = {
   readonly conversations: ConversationForm;
   readonly background: BackgroundForm;
   readonly compaction: CompactionForm;
-};
-
-/** The ids that replace the upstream's in a stored answer. */
-export type ShownIds = {
-  readonly id: string;
-  /** The id of the answer that it continues, if the upstream was sent another id for it. */
-  readonly previous?: string | undefined;
 };
 
 /**

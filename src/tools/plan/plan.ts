@@ -9,7 +9,7 @@ import type { Bound, ToolIdentityMap } from "../names/identity.ts";
 import type { ToolVerdict, Verdict } from "./declare.ts";
 import { planFormat, withInstructions, type FormatCheck, type FormatPlan } from "./format.ts";
 import { sealsItems, type ReasoningTarget, type Seal } from "./reasoning.ts";
-import { offerFor, type ToolOffer } from "./tool-choice.ts";
+import { offerFor } from "./tool-choice.ts";
 import { toolsetOf } from "./toolset.ts";
 
 export type { ToolVerdict, Verdict } from "./declare.ts";
@@ -61,8 +61,16 @@ export function planTools(turn: Turn, profile: Profile, to: ReasoningTarget = {}
     parallel === undefined &&
     format.decisions.length === 0 &&
     history.items === same.items;
+  const { tools, toolChoice, rests } = offer;
+  const { instructions } = format;
+  const added = instructions === undefined ? rests : [...rests, instructions];
+  const { items, places } =
+    added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
+  const { params } = parallel ?? turn;
   return {
-    turn: identical ? same : changedTurn(turn, { offer, history, format, parallel }, profile),
+    turn: identical
+      ? same
+      : { ...turn, tools, toolChoice, items, places, format: format.format, params },
     asked: turn,
     verdicts: set.verdicts,
     decisions: [
@@ -82,24 +90,6 @@ export function planTools(turn: Turn, profile: Profile, to: ReasoningTarget = {}
 
 const none: readonly Decision[] = [];
 const unchanged: FormatPlan = { format: undefined, decisions: none };
-
-type Changes = {
-  readonly offer: ToolOffer;
-  readonly history: HistoryPlan;
-  readonly format: FormatPlan;
-  readonly parallel: ParallelPlan | undefined;
-};
-
-function changedTurn(turn: Turn, changes: Changes, profile: Profile): Turn<UpstreamName> {
-  const { offer, history, parallel } = changes;
-  const { format, instructions } = changes.format;
-  const { tools, toolChoice, rests } = offer;
-  const added = instructions === undefined ? rests : [...rests, instructions];
-  const { items, places } =
-    added.length === 0 ? history : withInstructions(history, added.join("\n\n"), profile);
-  const { params } = parallel ?? turn;
-  return { ...turn, tools, toolChoice, items, places, format, params };
-}
 
 /**
  * The seal on answers for a client whose dialect can carry reasoning. In the
