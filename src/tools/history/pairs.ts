@@ -5,6 +5,8 @@ import { Draft, type TracedItems, type RepairContext } from "./repair.ts";
 
 type Items = readonly Item<UpstreamName>[];
 
+const ANSWERED = "the call already has a result";
+
 /** The text of the result that is added to an unanswered call. */
 const UNANSWERED = "There is no result: the call was interrupted.";
 
@@ -41,8 +43,9 @@ export function pairCalls(history: TracedItems, context: RepairContext): TracedI
       group.last = Math.max(group.last, answer ?? place);
     } else if (item.type === "result") {
       if (answers.used.has(place)) continue;
-      const isStray = context.rule.strayResults === "text" && !answers.isCalled(item.call);
-      if (!isStray) draft.note(place, "dropped", answers.why(item.call));
+      const isCalled = answers.isCalled(item.call);
+      if (isCalled || context.rule.strayResults !== "text")
+        draft.note(place, "dropped", isCalled ? ANSWERED : "no call has this id");
       else if (group === undefined) addStray(item, place, draft);
       else group.strays.push(place);
     } else if (group !== undefined && (place < group.last || isAmongCalls(place))) {
@@ -140,8 +143,6 @@ type Answers = {
   /** The place of a call's result, by the place of the call. */
   readonly byCall: ReadonlyMap<number, number>;
   readonly used: ReadonlySet<number>;
-  /** The reason why a result with this call id is dropped. */
-  why(id: string): string;
   /** True if there is a call with this id. */
   isCalled(id: string): boolean;
 };
@@ -168,7 +169,5 @@ function answersIn(items: Items, draft: Draft): Answers {
       draft.note(place, "repaired", "results are moved into the order of their calls");
     latest = Math.max(latest, call);
   }
-  const why = (id: string): string =>
-    waiting.has(id) ? "the call already has a result" : "no call has this id";
-  return { byCall, used, why, isCalled: (id) => waiting.has(id) };
+  return { byCall, used, isCalled: (id) => waiting.has(id) };
 }

@@ -41,9 +41,7 @@ const MADE_ALONE =
 class Translator {
   readonly #turn: Turn;
   readonly #set: Toolset;
-  readonly #profile: Profile;
-  readonly #destination: ReasoningTarget;
-  readonly #notes: Notes;
+  readonly #to: TranslateOptions;
   /** The kinds that calls are sent as, if another, by the call's id. */
   readonly #kinds = new Map<string, string>();
   /** Calls by the ids of their items: some results name those. */
@@ -57,12 +55,10 @@ class Translator {
   #answers: Map<string, Result[]> | undefined;
   #offered: Set<string> | undefined;
 
-  constructor(turn: Turn, set: Toolset, { profile, destination, notes }: TranslateOptions) {
+  constructor(turn: Turn, set: Toolset, to: TranslateOptions) {
     this.#turn = turn;
     this.#set = set;
-    this.#profile = profile;
-    this.#destination = destination;
-    this.#notes = notes;
+    this.#to = to;
     const hasOpaque = turn.items.some(({ type }) => type === "opaque");
     this.#sealed = hasOpaque ? sealedItems(turn.items) : new Set();
   }
@@ -88,7 +84,7 @@ class Translator {
     const input = call.kind === "function" ? asObject(call.input) : call.input;
     if (input !== call.input) {
       const reason = "the arguments of a call must be an object, so other values are put into one";
-      this.#notes.note(at, "repaired", reason);
+      this.#to.notes.note(at, "repaired", reason);
       call = { ...call, input };
     }
     if (call.kind !== item.kind) this.#kinds.set(item.id, call.kind);
@@ -101,7 +97,7 @@ class Translator {
   #result(item: Result): Result {
     // Some clients name a shell's call by the id of the item that made it.
     const call = this.#named.get(item.call) ?? item.call;
-    const kind = this.#kinds.get(call) ?? upstreamKind(item.kind, this.#profile);
+    const kind = this.#kinds.get(call) ?? upstreamKind(item.kind, this.#to.profile);
     if (kind === item.kind) return item;
     const standIn = toolKindOf(item.kind)?.standIn;
     const brought = this.#namesBrought(item);
@@ -133,34 +129,34 @@ class Translator {
   #opaque(item: Opaque, at: number): readonly Translated[] {
     // Reasoning gives the item back whole.
     if (this.#sealed.has(item.raw.id ?? item.raw.tool_use_id)) return [];
-    const own = providerCall(item, this.#profile);
+    const own = providerCall(item, this.#to.profile);
     if (own !== undefined) {
-      this.#notes.note(at, "reshaped", MADE_ALONE);
+      this.#to.notes.note(at, "reshaped", MADE_ALONE);
       return own.flatMap((one) => this.translate(one, at));
     }
     if (this.#set.emptied.has(at)) return [];
-    if (takesFrom(item.dialect, this.#profile)) return [item];
+    if (takesFrom(item.dialect, this.#to.profile)) return [item];
     // Its tools are in the catalog, and verdicts report them.
     if (declaredBy(item) !== undefined) return [];
     const { type } = item.raw;
     const what = typeof type === "string" ? `${type} items` : "items without a type";
-    this.#notes.note(at, "dropped", `the upstream does not support ${what}`);
+    this.#to.notes.note(at, "dropped", `the upstream does not support ${what}`);
     return [];
   }
 
   #reasoning(item: Reasoning, at: number): readonly Translated[] {
     if (item.encrypted === undefined) return [item];
-    const profile = this.#profile;
+    const { profile, destination } = this.#to;
     const {
       item: kept,
       loss,
       calls,
       own,
-    } = recallReasoning(item, this.#turn, profile, this.#destination);
+    } = recallReasoning(item, this.#turn, profile, destination);
     // A seal gives back an item that the client could only be shown in another form.
     if (isSeal(item.encrypted) && own !== undefined && takesFrom(own.dialect, profile))
       return [own];
-    if (loss !== undefined) this.#notes.note(at, "dropped", loss);
+    if (loss !== undefined) this.#to.notes.note(at, "dropped", loss);
     for (const [id, extra] of Object.entries(calls ?? {})) this.#carried.set(id, extra);
     return kept === undefined ? [] : [kept];
   }
@@ -175,7 +171,7 @@ class Translator {
     const isOfKind = call.kind === bound.client.kind || !isCalledByName(bound.client.kind);
     if (isOfKind && this.#hasForm(call, bound)) return bound;
     // The tool was of another kind when it was called.
-    const kind = upstreamKind(call.kind, this.#profile);
+    const kind = upstreamKind(call.kind, this.#to.profile);
     const form = kind === call.kind ? undefined : toolKindOf(call.kind)?.standIn;
     return { upstream: { ...bound.upstream, kind }, form };
   }
@@ -211,21 +207,21 @@ class Translator {
     const { items } = this.#turn;
     const gone = new Map<string, { readonly call: Call; readonly at: number }>();
     for (const [at, item] of items.entries()) {
-      const call = providerCall(item, this.#profile)?.[0] ?? item;
+      const call = providerCall(item, this.#to.profile)?.[0] ?? item;
       if (call.type !== "call" || this.#toolOf(call) !== undefined) continue;
       if (!gone.has(identityKey(call))) gone.set(identityKey(call), { call, at });
     }
-    const areKept = keepsGroups(this.#profile);
+    const areKept = keepsGroups(this.#to.profile);
     const requests = Array.from(gone.values(), ({ call: { name, namespace } }) => ({
       name,
       ...(areKept ? { scope: namespace } : { prefix: namespace }),
       rank: 9,
     }));
     const taken = new Map(Array.from(this.#set.taken, ([scope, names]) => [scope, new Set(names)]));
-    const names = allocateNames(requests, this.#profile.tools.names, taken);
+    const names = allocateNames(requests, this.#to.profile.tools.names, taken);
     const recasts = new Map<string, Recast>();
     for (const [key, { call, at }] of gone) {
-      const kind = upstreamKind(call.kind, this.#profile);
+      const kind = upstreamKind(call.kind, this.#to.profile);
       const given = isCalledByName(kind) ? names[recasts.size] : undefined;
       const name = given ?? upstreamName(call.name);
       const namespace = areKept ? call.namespace : undefined;
@@ -236,7 +232,7 @@ class Translator {
       // Calls that the provider made itself are reported as such.
       if (isSame || items[at] !== call) continue;
       const reason = `\`${fullName(call)}\` is no longer declared; its calls are sent as calls of \`${name}\``;
-      this.#notes.note(at, kind === call.kind ? "renamed" : "reshaped", reason);
+      this.#to.notes.note(at, kind === call.kind ? "renamed" : "reshaped", reason);
     }
     return recasts;
   }

@@ -74,18 +74,14 @@ function groupRuleFor(profile: Profile): KindRule {
 /** True if tools stay in their namespaces at the upstream. */
 export const keepsGroups = (profile: Profile): boolean => groupRuleFor(profile) === "native";
 
-type DeclareOptions = {
-  /** True for the first tool of its namespace. */
-  readonly isFirst: boolean;
-  /** True if `strict` holds for more schemas in the client's dialect than in the upstream's. */
-  readonly openStrict: boolean;
-};
-
-/** Decides what becomes of one tool at an upstream, and states why. */
+/**
+ * Decides what becomes of one tool at an upstream, and states why. `openStrict`: `strict` holds for
+ * more schemas in the client's dialect than in the upstream's.
+ */
 export function planToolDeclaration(
   entry: CatalogEntry,
   profile: Profile,
-  { isFirst, openStrict }: DeclareOptions,
+  openStrict: boolean,
 ): Declared {
   const { tool, kind, namespace, group } = entry;
   const rule = ruleFor(kind, profile);
@@ -108,7 +104,7 @@ export function planToolDeclaration(
       ? own
       : groupRule === "native"
         ? { ...own, offer: { ...own.offer, group } }
-        : flattened(own, own.offer, group, isFirst);
+        : flattened(own, own.offer, group, group.tools[0] === tool);
   return shortened(grouped, grouped.offer ?? own.offer, profile);
 }
 

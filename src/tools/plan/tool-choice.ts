@@ -35,18 +35,21 @@ export function offerFor(set: Toolset, turn: Asked, profile: Profile): ToolOffer
     toolChoice,
     turn.dialect,
   );
-  const planned = { toolChoice: undefined, tools: set.tools, allowed: undefined, ...made };
+  const { tools = set.tools, decisions = [], identical = true } = made;
   const offer: ToolOffer = {
-    ...planned,
-    decisions: [...set.decisions, ...made.decisions],
-    rests: descriptionRests(set.offered, planned.tools),
+    toolChoice: made.toolChoice,
+    tools,
+    allowed: made.allowed,
+    decisions: [...set.decisions, ...decisions],
+    identical,
+    rests: descriptionRests(set.offered, tools),
   };
   if (set.offers.size < MAX_OFFERS) set.offers.set(key, offer);
   return offer;
 }
 
-type ChoicePlan = Partial<Pick<ToolOffer, "toolChoice" | "tools" | "allowed">> &
-  Pick<ToolOffer, "decisions" | "identical">;
+/** Without decisions, the upstream is asked for what the client asked. */
+type ChoicePlan = Partial<Omit<ToolOffer, "rests">>;
 
 class ChoicePlanner {
   readonly #set: Toolset;
@@ -61,20 +64,20 @@ class ChoicePlanner {
   }
 
   plan(choice: ToolChoice | undefined, dialect: string): ChoicePlan {
-    if (choice === undefined) return same({});
+    if (choice === undefined) return {};
     if (this.#set.offered.length === 0) return this.#withoutTools(choice, dialect);
     switch (choice.type) {
       case "auto":
         // Every upstream defaults to it, so leaving it out is no loss.
-        return { ...same({ toolChoice: this.#mode("auto") }), identical: this.#can("auto") };
+        return { toolChoice: this.#mode("auto"), identical: this.#can("auto") };
       case "none": {
         const made = { ...this.#callNothing(), allowed: new Set<Bound>() };
-        if (this.#can("none")) return same(made);
+        if (this.#can("none")) return made;
         const reason = "the upstream has no `none`, so the tools are not sent";
         return this.#decided(made, "reshaped", reason);
       }
       case "required":
-        if (this.#can("required")) return same({ toolChoice: { type: "required" } });
+        if (this.#can("required")) return { toolChoice: { type: "required" } };
         return this.#decided(
           { toolChoice: this.#mode("auto") },
           "changed",
@@ -107,7 +110,7 @@ class ChoicePlanner {
     const isDeclared = this.#set.verdicts.length > 0;
     if (choice.type === "auto" || choice.type === "none") {
       const isTaken = this.#profile.dialect === dialect && this.#can(choice.type);
-      if (isTaken && !isDeclared) return same({ toolChoice: { type: choice.type } });
+      if (isTaken && !isDeclared) return { toolChoice: { type: choice.type } };
       return this.#decided({}, "repaired", "it has no effect without tools");
     }
     if (isDeclared) {
@@ -129,8 +132,7 @@ class ChoicePlanner {
     const allowed = isCalledByName(bound.upstream.kind) ? new Set([bound]) : undefined;
     if (this.#can("function")) {
       const tool = refOf(bound);
-      const made = same({ toolChoice: { type: "tool", tool }, allowed });
-      return { ...made, identical: isSame(tool, ref) };
+      return { toolChoice: { type: "tool", tool }, allowed, identical: isSame(tool, ref) };
     }
     return this.#decided(
       {
@@ -201,7 +203,7 @@ class ChoicePlanner {
   }
 
   #decided(
-    made: Omit<ChoicePlan, "decisions" | "identical">,
+    made: ChoicePlan,
     action: Action,
     reason: string,
     more: readonly Decision[] = [],
@@ -217,12 +219,6 @@ class ChoicePlanner {
     return new Fault("tools.choice_unmet", message, { param: this.#path });
   }
 }
-
-const same = (made: Omit<ChoicePlan, "decisions" | "identical">): ChoicePlan => ({
-  ...made,
-  decisions: [],
-  identical: true,
-});
 
 function unmetText(path: string, ref: ToolRef, offered: readonly Bound[]): string {
   const asked = `\`${path}\` names \`${fullName(ref)}\``;

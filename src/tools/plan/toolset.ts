@@ -161,8 +161,7 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const { first, repeated } = distinct(catalog.entries, decisions);
   const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
   const planned = first.map((entry): Planned => {
-    const isFirst = entry.group?.tools[0] === entry.tool;
-    return { entry, declared: planToolDeclaration(entry, profile, { isFirst, openStrict }) };
+    return { entry, declared: planToolDeclaration(entry, profile, openStrict) };
   });
   if (profile.tools.mixed === false) keepOneSort(planned);
   const taken = nameAll(planned, profile);
