@@ -11,7 +11,9 @@ export const camelFieldsAt = (value: unknown, path: string, what: string): Field
 
 /** The fields of an object of the API by their names in camel case, which wins if both forms are there. */
 export function camelFields(fields: Fields): Fields {
-  if (!Object.keys(fields).some((key) => key.includes("_"))) return fields;
+  let isPlain = true;
+  for (const key in fields) if (key.includes("_")) isPlain = false;
+  if (isPlain) return fields;
   const entries = Object.entries(fields).toSorted(
     ([one], [other]) => Number(camelName(other) !== other) - Number(camelName(one) !== one),
   );
