@@ -78,6 +78,14 @@ describe("SseReader", () => {
     },
   );
 
+  it("ignores a line between the frames that is too long", () => {
+    const long = `{"a":"${"x".repeat(80_000)}`;
+    expect(read(["data: a\n\n", ...Array.from(long), "\n\ndata: b\n\n"])).toEqual([
+      whole("a"),
+      whole("b"),
+    ]);
+  });
+
   it("refuses a frame beyond all measure, however it is sliced", () => {
     const long = "x".repeat(64);
     expect(() => read([`data: ${long}`], 50)).toThrow(Fault);

@@ -49,7 +49,8 @@ export class SseReader {
   }
 
   feed(piece: string): void {
-    if (this.#open !== "" && this.#goesOn(piece)) return void (this.#open += piece);
+    const goesOn = this.#open !== "" && this.#held === "" && !/[\r\n]/.test(piece);
+    if (goesOn && this.#open.length < LONGEST_STRAY) return void (this.#open += piece);
     const lines = this.#hasReturns ? piece : this.#withLineFeeds(piece);
     const text = this.#open + lines;
     this.#open = "";
@@ -65,11 +66,6 @@ export class SseReader {
     if (!this.#isBroken && !isOpen) this.#parser?.feed(this.#held);
     this.#isPartial = true;
     if (!this.#isBroken) this.#parser?.feed(isOpen ? `${this.#open}\n\n` : "\n\n");
-  }
-
-  /** True if a piece only continues the open line of JSON. */
-  #goesOn(piece: string): boolean {
-    return this.#held === "" && this.#open.length < LONGEST_STRAY && !/[\r\n]/.test(piece);
   }
 
   /** Replaces each CRLF by the line feed that means the same: frames and runs are found by line feeds. */
@@ -106,8 +102,11 @@ export class SseReader {
     const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
     const blank = this.#hasReturns ? -1 : isBlank ? at - 1 : text.indexOf("\n\n", at);
     const end = blank === -1 ? text.length : blank + 2;
-    const startsLine = this.#isBetweenFrames || this.#endsLine;
-    const open = blank === -1 ? openJson(text, at, startsLine) : end;
+    const line = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"), at - 1) + 1;
+    const isStart = line > at || this.#isBetweenFrames || this.#endsLine;
+    const mayBeJson = isStart && ' \t{}[]"'.includes(text.charAt(line));
+    const isHeld = blank === -1 && mayBeJson && text.length - line < LONGEST_STRAY;
+    const open = isHeld ? line : end;
     this.#open = text.slice(open, end);
     this.#isBetweenFrames = blank !== -1;
     this.#parser ??= this.#makeParser();
@@ -153,16 +152,6 @@ export class SseReader {
     if (this.#hasCut) parser.feed("\n");
     return parser;
   }
-}
-
-/**
- * Where the last line of `text` begins, if it is open and may be JSON between the frames; else the
- * end. `startsLine`: a line begins `at`.
- */
-function openJson(text: string, at: number, startsLine: boolean): number {
-  const line = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"), at - 1) + 1;
-  const isStart = line > at || startsLine;
-  return isStart && ' \t{}[]"'.includes(text.charAt(line)) ? line : text.length;
 }
 
 /** The JSON of this gateway has no line breaks; the JSON of an upstream may have. */
