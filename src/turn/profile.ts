@@ -47,7 +47,7 @@ export type SchemaRule = {
   readonly tuples?: boolean | undefined;
   /** False: `const` is sent as an `enum` with one value. */
   readonly consts?: boolean | undefined;
-  /** False: an `enum` may hold only strings. */
+  /** False: an `enum` may hold only strings that are not empty. */
   readonly mixedEnums?: boolean | undefined;
   /** The constraints that it takes, such as `minimum`; the description states all others. */
   readonly keywords?: readonly string[] | undefined;

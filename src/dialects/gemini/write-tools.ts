@@ -91,10 +91,14 @@ function openApiSchema(schema: JsonSchema): Fields | undefined {
     : written;
 }
 
+/** The formats of texts; the other formats that the plan leaves are those of numbers. */
+const textFormats: ReadonlySet<unknown> = new Set(["enum", "date-time"]);
+
 function protoOf(schema: unknown): Fields {
   const fields = fieldsOf(schema);
   if (fields === undefined) return { type: "STRING" };
-  const { type, properties, items, anyOf, required, additionalProperties: _, ...rest } = fields;
+  const { type, properties, items, anyOf, required, ...more } = fields;
+  const { additionalProperties: _, prefixItems: __, ...rest } = more;
   const branches = Array.isArray(anyOf) ? (anyOf as readonly unknown[]) : undefined;
   const filled = branches?.filter((one) => fieldsOf(one)?.type !== "null");
   // One branch beside null is a type that may be null.
@@ -108,6 +112,7 @@ function protoOf(schema: unknown): Fields {
   const written: Record<string, unknown> = { ...rest };
   if (typeof type === "string") written.type = typeNames.get(type.toLowerCase()) ?? type;
   // A word of another type is refused.
+  if (written.type === "STRING" && !textFormats.has(written.format)) delete written.format;
   if (items !== undefined && written.type === "ARRAY") written.items = protoOf(items);
   const members = written.type === "OBJECT" ? fieldsOf(properties) : undefined;
   if (members !== undefined) {

@@ -225,7 +225,7 @@ export class SchemaWriter {
     const isConst = "const" in schema;
     const values = isConst ? [schema.const] : (schema.enum as readonly unknown[]);
     const { const: _, enum: __, type, ...rest } = schema as Record<string, unknown>;
-    if (mixedEnums === false && !values.every((value) => typeof value === "string"))
+    if (mixedEnums === false && !values.every(isFilledText))
       return this.#writeAsTexts(rest, schema, values);
 
     const written: Record<string, unknown> =
@@ -247,7 +247,7 @@ export class SchemaWriter {
   }
 
   #writeAsTexts(rest: Fields, schema: Fields, values: readonly unknown[]): WrittenSchema {
-    const words = values.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+    const words = values.map((one) => (isFilledText(one) ? one : JSON.stringify(one)));
     if (new Set(words).size < words.length) return this.asText(schema, "values of several types");
     this.reshape("values that are not text as text");
     return {
@@ -313,6 +313,9 @@ export class SchemaWriter {
     return { ...plain, description: describe(schema.description, words) };
   }
 }
+
+/** Upstreams whose enums hold only texts refuse an empty one. */
+const isFilledText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** The remarks that an upstream which takes only bare references takes beside them. */
 const besideRef = wordSet("description default");
