@@ -1,14 +1,7 @@
 import { geminiResults, partsOf } from "../support/fake-gemini.ts";
-import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
-import {
-  answerInChat,
-  answerInResponses,
-  chatResults,
-  responsesResults,
-  type FakeAnswer,
-  type FakeCall,
-} from "../support/fake-model.ts";
-import type { Body, Model, ReceivedRequest } from "../support/fake-upstream.ts";
+import { modelIn, type Results } from "../support/fake-dialects.ts";
+import type { FakeAnswer, FakeCall } from "../support/fake-model.ts";
+import type { Body, ReceivedRequest } from "../support/fake-upstream.ts";
 import type { SayParts } from "../support/signing-gemini.ts";
 
 /** What the user asks for: one answer after the other makes the calls of a step. */
@@ -43,7 +36,7 @@ const steps: readonly (readonly FakeCall[])[] = [
 ];
 
 /** One step for each answer; the subagent's conversation has a step of its own. */
-function play({ body, text }: ReceivedRequest, results: ReadonlyMap<string, string>): FakeAnswer {
+function play(results: Results, { body, text }: ReceivedRequest): FakeAnswer {
   if (!text.includes(prompt) && !text.includes(errand)) return { text: '{"title":"Steps"}' };
   if (!text.includes(prompt))
     return results.size > 0
@@ -68,11 +61,11 @@ export const toolNamesIn = (body: Body): string[] =>
 
 /** The same model in every dialect. */
 export const models = {
-  messages: (asked) => answerInMessages(asked.body, play(asked, messagesResults(asked.body))),
-  chat: (asked) => answerInChat(asked.body, play(asked, chatResults(asked.body))),
-  responses: (asked) => answerInResponses(asked.body, play(asked, responsesResults(asked.body))),
-} as const satisfies Record<string, Model>;
+  messages: modelIn("messages", play),
+  chat: modelIn("chat", play),
+  responses: modelIn("responses", play),
+} as const;
 
 /** The same as parts of Gemini, for an upstream that signs them. */
 export const sayParts: SayParts = (contents, _, asked) =>
-  partsOf({ reasoning: "Hm.", ...play(asked, geminiResults({ contents })) });
+  partsOf({ reasoning: "Hm.", ...play(geminiResults({ contents }), asked) });

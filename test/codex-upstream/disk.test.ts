@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { responsesToolLoop } from "../support/fake-model.ts";
+import { responsesToolLoop } from "../support/fake-dialects.ts";
 import { ask, childEvents, missing, openCodex } from "./gateway.ts";
 
 function ownHome(): string {

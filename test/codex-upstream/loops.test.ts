@@ -3,7 +3,7 @@ import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from "@openai
 import { generateText, isStepCount, jsonSchema, streamText, tool as aiTool } from "ai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { responsesToolLoop } from "../support/fake-model.ts";
+import { responsesToolLoop } from "../support/fake-dialects.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import { finalText, question, schemas, toolbox, toolNames, wantedInputs } from "../sdk/gateway.ts";
 import type { Toolbox } from "../sdk/gateway.ts";

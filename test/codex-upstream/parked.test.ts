@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { responsesToolLoop, answerInResponses, wantedCalls } from "../support/fake-model.ts";
+import { responsesToolLoop } from "../support/fake-dialects.ts";
+import { answerInResponses, wantedCalls } from "../support/fake-model.ts";
 import type { Body } from "../support/fake-upstream.ts";
 import { question, results, schemas, toolNames, finalText } from "../sdk/gateway.ts";
 import { ask, missing, openCodex, pidOf, type CodexGateway, sharedCodex } from "./gateway.ts";

@@ -1,14 +1,7 @@
 import { builtinDialects } from "../../src/dialects/registry.ts";
-import { answerInGemini, geminiResults } from "../support/fake-gemini.ts";
-import { answerInMessages, answerWithBlocks, messagesResults } from "../support/fake-messages.ts";
-import {
-  answerInChat,
-  answerInResponses,
-  chatResults,
-  responsesResults,
-  type FakeAnswer,
-  type FakeCall,
-} from "../support/fake-model.ts";
+import { fakeDialects, modelIn, type Results } from "../support/fake-dialects.ts";
+import { answerWithBlocks } from "../support/fake-messages.ts";
+import type { FakeAnswer, FakeCall } from "../support/fake-model.ts";
 import {
   cut,
   json,
@@ -70,13 +63,11 @@ const scripts: readonly (readonly [words: string, steps: Steps])[] = [
   [errand, errandSteps],
 ];
 
-type Results = ReadonlyMap<string, string>;
-
 /** True for the answer that breaks off. */
 const isBroken = (text: string, results: Results): boolean =>
   text.includes(prompt) && !text.includes(again) && callIds.every((id) => results.has(id));
 
-function play(text: string, results: Results): FakeAnswer {
+function play(results: Results, { text }: ReceivedRequest): FakeAnswer {
   if (isBroken(text, results)) return { text: "Next.", calls: [shell("broken", "never")] };
   const [, left] = scripts.find(([words]) => text.includes(words)) ?? [];
   if (left === undefined) return { text: "{}" };
@@ -155,65 +146,42 @@ function brokenOff(answer: Answer): Answer {
   return { ...answer, steps: [...frames.slice(0, end), cut] };
 }
 
-type Speech = {
-  /** What the reasoning behind the last call looks like when it comes back. Empty: it has none. */
-  readonly reasoning: string;
-  readonly results: (body: Body) => Results;
-  readonly answer: (request: ReceivedRequest, say: FakeAnswer) => Answer;
-};
+/** What the reasoning behind the last call looks like when it comes back. Empty: it has none. */
+const reasonings = {
+  chat: `"reasoning_content":"${thought}"`,
+  responses: "",
+  messages: '"signature":"sig"',
+  gemini: `"thoughtSignature":"${btoa("signed call_agent")}"`,
+} as const;
 
-const speech = {
-  chat: {
-    reasoning: `"reasoning_content":"${thought}"`,
-    results: chatResults,
-    answer: ({ body }, say) => answerInChat(body, say),
-  },
-  responses: {
-    reasoning: "",
-    results: responsesResults,
-    answer: ({ body }, say) => answerInResponses(body, say),
-  },
-  messages: {
-    reasoning: '"signature":"sig"',
-    results: messagesResults,
-    answer: ({ body }, say) => answerInMessages(body, say),
-  },
-  gemini: {
-    reasoning: `"thoughtSignature":"${btoa("signed call_agent")}"`,
-    results: geminiResults,
-    answer: ({ path }, say) => answerInGemini(path, say),
-  },
-} as const satisfies Record<string, Speech>;
-
-export type Back = keyof typeof speech;
+export type Back = keyof typeof reasonings;
 /** The dialects of upstreams. */
-export const backs = (Object.keys(speech) as Back[]).filter((back) =>
+export const backs = (Object.keys(reasonings) as Back[]).filter((back) =>
   builtinDialects.upstreams.some(({ name }) => name === back),
 );
 
 /** True for a request that asks for an answer: Gemini CLI counts the tokens of pictures before. */
 export const isTurn = ({ path }: ReceivedRequest): boolean => !path.includes("ountTokens");
 
-export const reasoningIn = (back: Back): string => speech[back].reasoning;
+export const reasoningIn = (back: Back): string => reasonings[back];
 
 /** The results in a request, by the ids of their calls. */
-export const resultsIn = (back: Back, body: Body): Results => speech[back].results(body);
+export const resultsIn = (back: Back, body: Body): Results => fakeDialects[back].results(body);
 
 /** A signature of the model in the Gemini dialect. */
 const isOwn = (signature: string): boolean => atob(signature).startsWith("signed ");
 
 /** The same model in every dialect. In that of Gemini it refuses what Google refuses. */
 export const modelOf = (back: Back): Model => {
-  const { results, answer }: Speech = speech[back];
-  return (request) => {
+  const model = modelIn(back, play);
+  return (request, index) => {
     if (!isTurn(request)) return json({ totalTokens: 11 });
     const refusal =
       back === "gemini" ? geminiRefusal(request.body, { model: "gemini-4", isOwn }) : undefined;
     if (refusal !== undefined) return json({ error: { code: 400, message: refusal } }, 400);
-    const received = results(request.body);
     const search = isSearch(request) ? searches[back] : undefined;
     if (search !== undefined) return search(request.body);
-    const said = answer(request, play(request.text, received));
-    return isBroken(request.text, received) ? brokenOff(said) : said;
+    const said = model(request, index);
+    return isBroken(request.text, resultsIn(back, request.body)) ? brokenOff(said) : said;
   };
 };

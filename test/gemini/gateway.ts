@@ -1,14 +1,7 @@
 import { missing as codexIsMissing, sharedCodex } from "../codex-upstream/gateway.ts";
+import { modelIn, type Results } from "../support/fake-dialects.ts";
 import { geminiModel, geminiResults } from "../support/fake-gemini.ts";
-import { answerInMessages, messagesResults } from "../support/fake-messages.ts";
-import {
-  answerInChat,
-  answerInResponses,
-  chatResults,
-  responsesResults,
-  toolLoop,
-  type FakeAnswer,
-} from "../support/fake-model.ts";
+import { toolLoop, type FakeAnswer } from "../support/fake-model.ts";
 import {
   cut,
   fakeUpstream,
@@ -31,7 +24,7 @@ export const backends: readonly Backend[] = [
 
 /** Makes the answer to a request by the results in it. */
 export type Say = (
-  results: ReadonlyMap<string, string>,
+  results: Results,
   index: number,
 ) => FakeAnswer & { readonly breaksOff?: boolean };
 
@@ -53,20 +46,13 @@ function modelOf(back: Backend, say: Say): Model {
 
 function wholeModel(back: Backend, say: Say): Model {
   if (back === "gemini") return geminiModel(({ body }, index) => say(geminiResults(body), index));
-  return ({ method, body }, index) => {
-    if (method === "GET") return json({ object: "list", data: [{ id: "m" }] });
-    switch (back) {
-      case "chat":
-        return answerInChat(body, say(chatResults(body), index));
-      case "messages":
-        return answerInMessages(body, say(messagesResults(body), index));
-      case "responses":
-      case "codex":
-        return answerInResponses(body, say(responsesResults(body), index));
-      default:
-        return back satisfies never;
-    }
-  };
+  const model = modelIn(back === "codex" ? "responses" : back, (results, _, at) =>
+    say(results, at),
+  );
+  return (request, index) =>
+    request.method === "GET"
+      ? json({ object: "list", data: [{ id: "m" }] })
+      : model(request, index);
 }
 
 export type GeminiGateway = AsyncDisposable & {

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ConfigInput } from "../../src/gateway/config.ts";
-import { answerInMessages, messagesToolLoop } from "../support/fake-messages.ts";
-import { chatToolLoop, responsesToolLoop } from "../support/fake-model.ts";
+import { chatToolLoop, messagesToolLoop, responsesToolLoop } from "../support/fake-dialects.ts";
+import { answerInMessages } from "../support/fake-messages.ts";
 import { cut, fakeUpstream, sse, type Body } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 

@@ -1,8 +1,8 @@
 import OpenAI from "openai";
 import { missing as codexIsMissing, openCodex } from "../codex-upstream/gateway.ts";
 import { geminiResults, partsOf } from "../support/fake-gemini.ts";
-import { chatToolLoop, responsesToolLoop, toolLoop, wantedCalls } from "../support/fake-model.ts";
-import { messagesToolLoop } from "../support/fake-messages.ts";
+import { modelIn, responsesToolLoop } from "../support/fake-dialects.ts";
+import { toolLoop, wantedCalls } from "../support/fake-model.ts";
 import { fakeUpstream, type FakeUpstream, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
 import { signingGemini } from "../support/signing-gemini.ts";
@@ -17,12 +17,6 @@ export const backends: readonly Backend[] = [
   "demo",
   ...(codexIsMissing ? [] : (["codex"] as const)),
 ];
-
-const loops = {
-  chat: chatToolLoop,
-  responses: responsesToolLoop,
-  messages: messagesToolLoop,
-} as const;
 
 export type SdkGateway = AsyncDisposable & {
   readonly back: Backend;
@@ -56,7 +50,7 @@ export async function openGatewayOn(back: Backend): Promise<SdkGateway> {
 /** The fake model of a dialect. Gemini's refuses what its API refuses. */
 async function openUpstream(back: Exclude<Backend, "codex">): Promise<FakeUpstream | undefined> {
   if (back === "demo") return undefined;
-  if (back !== "gemini") return fakeUpstream(loops[back]);
+  if (back !== "gemini") return fakeUpstream(modelIn(back, toolLoop));
   const { upstream } = await signingGemini((contents) =>
     partsOf({ reasoning: "Hm.", ...toolLoop(geminiResults({ contents })) }),
   );

@@ -4,8 +4,7 @@ import { generateText, stepCountIs, tool as aiTool, type ModelMessage } from "ai
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { clientOf } from "../sdk/gateway.ts";
-import { messagesToolLoop } from "../support/fake-messages.ts";
-import { chatToolLoop, responsesToolLoop } from "../support/fake-model.ts";
+import { chatToolLoop, messagesToolLoop, responsesToolLoop } from "../support/fake-dialects.ts";
 import { fakeUpstream } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 

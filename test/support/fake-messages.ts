@@ -1,5 +1,5 @@
-import { contentText, named, slices, toolLoop, type FakeAnswer } from "./fake-model.ts";
-import { json, sse, type Answer, type Body, type Model } from "./fake-upstream.ts";
+import { contentText, named, slices, type FakeAnswer } from "./fake-model.ts";
+import { json, sse, type Answer, type Body } from "./fake-upstream.ts";
 
 const usage = { input_tokens: 11, output_tokens: 7 };
 
@@ -91,6 +91,3 @@ export const messagesResults = (body: Body): Map<string, string> =>
       .filter((block) => block["type"] === "tool_result")
       .map((block) => [block["tool_use_id"] as string, contentText(block["content"])]),
   );
-
-export const messagesToolLoop: Model = ({ body }) =>
-  answerInMessages(body, toolLoop(messagesResults(body)));

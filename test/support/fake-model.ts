@@ -1,4 +1,4 @@
-import { done, frame, json, sse, type Answer, type Body, type Model } from "./fake-upstream.ts";
+import { done, frame, json, sse, type Answer, type Body } from "./fake-upstream.ts";
 
 /** What a fake model says in one choice, in no dialect. */
 export type FakeAnswer = {
@@ -210,10 +210,6 @@ export function toolLoop(results: ReadonlyMap<string, string>): FakeAnswer {
   const told = wantedCalls.map(({ id, name }) => `${name} said ${results.get(id) ?? "nothing"}`);
   return { text: `${told.join(", ")}.` };
 }
-
-export const chatToolLoop: Model = ({ body }) => answerInChat(body, toolLoop(chatResults(body)));
-export const responsesToolLoop: Model = ({ body }) =>
-  answerInResponses(body, toolLoop(responsesResults(body)));
 
 export const chatResults = (body: Body): Map<string, string> =>
   new Map(
