@@ -92,7 +92,7 @@ export function planToolDeclaration(
   ] as const) {
     if (of === "refuse")
       return { verdict: "refused", reason: `the ${profile.name} profile refuses ${what}` };
-    if (of === "ignore") return ignored(what, profile, kind);
+    if (of === "ignore") return missing(what, profile, kind);
   }
   if (tool.type === "function" && tool.deferred === true && !profile.tools.deferred)
     return { verdict: "deferred", reason: "the client's tool search has not loaded it yet" };
@@ -131,11 +131,13 @@ function templateFor(
   return ownOf(ownOf(foreign, dialect) ?? {}, name);
 }
 
-function ignored(what: string, profile: Profile, kind: string): Declared {
+const ignored = (reason: string): Declared => ({ verdict: "ignored", reason });
+
+function missing(what: string, profile: Profile, kind: string): Declared {
   const known = toolKindOf(kind);
   const isHosted = known !== undefined && known.standIn === undefined && kind !== "function";
   const why = isHosted ? "; only a provider can run it" : "";
-  return { verdict: "ignored", reason: `the ${profile.name} profile has no ${what}${why}` };
+  return ignored(`the ${profile.name} profile has no ${what}${why}`);
 }
 
 /** A reason that also covers a new name or a shorter description. */
@@ -163,18 +165,12 @@ function declareBuiltin(tool: BuiltinTool, profile: Profile): Declared {
       ...reasons.map((reason): Reasoned => ({ action: "changed", reason })),
     ];
     const reason = `the upstream has ${kind} in another form`;
-    return {
-      verdict: "native",
-      reason,
-      offer: { kind, tool: { ...tool, dialect, raw }, decisions },
-    };
+    const offer = { kind, tool: { ...tool, dialect, raw }, decisions };
+    return { verdict: "native", reason, offer };
   }
   const isOwn = takesFrom(tool.dialect, profile);
   if (!isOwn && toolKindOf(kind) === undefined)
-    return {
-      verdict: "ignored",
-      reason: `${kind} exists only in the ${tool.dialect} dialect`,
-    };
+    return ignored(`${kind} exists only in the ${tool.dialect} dialect`);
   // Known kinds are declared alike in every dialect that has them.
   const offer = { kind, tool: isOwn ? tool : { ...tool, dialect }, decisions: [] };
   return { verdict: "native", reason: TAKEN, offer };
@@ -291,19 +287,15 @@ function declareFunction(tool: FunctionTool, profile: Profile, openStrict = fals
 function declareStandIn({ tool, kind, name }: CatalogEntry, profile: Profile): Declared {
   const standIn = toolKindOf(kind)?.standIn;
   if (standIn === undefined) {
-    if (kind === "function") return ignored(`${kind} tools`, profile, kind);
+    if (kind === "function") return missing(`${kind} tools`, profile, kind);
     const why = toolKindOf(kind) === undefined ? "is an unknown kind" : "runs only at the provider";
-    const reason = `${kind} ${why}, and the ${profile.name} profile does not support it`;
-    return { verdict: "ignored", reason };
+    return ignored(`${kind} ${why}, and the ${profile.name} profile does not support it`);
   }
   if (tool.type === "builtin" && kind === "tool_search" && tool.raw.execution === "server")
-    return {
-      verdict: "ignored",
-      reason: "the upstream has no tool search, so every deferred tool is offered at once",
-    };
+    return ignored("the upstream has no tool search, so every deferred tool is offered at once");
   const { description, schema, losses } = standIn.declare(tool);
   const { offer } = declareFunction({ type: "function", name, description, schema }, profile);
-  if (offer === undefined) return ignored(`${kind} tools`, profile, kind);
+  if (offer === undefined) return missing(`${kind} tools`, profile, kind);
   return {
     verdict: "degraded",
     reason: ["the upstream has no tool of this kind, so a function replaces it", ...losses].join(

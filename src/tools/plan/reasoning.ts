@@ -69,6 +69,8 @@ type RecalledReasoning = {
   readonly own?: Opaque | undefined;
 };
 
+const lost = (loss: string): RecalledReasoning => ({ item: undefined, loss });
+
 /** The ids of providers' own items that seals hold whole; clients may have received them in another form. */
 export function sealedItems(items: Turn["items"]): ReadonlySet<unknown> {
   const ids = new Set<unknown>();
@@ -102,30 +104,24 @@ export function recallReasoning(
   const { encrypted } = item;
   if (encrypted === undefined) return { item };
   const sealed = readSeal(encrypted);
-  if (sealed === undefined && isSeal(encrypted)) return { item: undefined, loss: NO_SEAL };
+  if (sealed === undefined && isSeal(encrypted)) return lost(NO_SEAL);
   if (sealed === undefined) {
     // A provider of the client's dialect sealed it. Upstreams without such items cannot be the
     // origin, nor can those with items if the signatures of the dialect are its own.
     const hasItems = profile.reasoning === "items" && traits.ownsSignatures !== true;
     if (!hasItems && profile.dialect !== dialect)
-      return { item: undefined, loss: "only the model that wrote the reasoning can read it" };
+      return lost("only the model that wrote the reasoning can read it");
     if (canDecrypt?.(encrypted) !== false) return { item };
-    return {
-      item: undefined,
-      loss: "another upstream encrypted the reasoning, and this one cannot read it",
-    };
+    return lost("another upstream encrypted the reasoning, and this one cannot read it");
   }
   // Calls that the gateway answered itself are restored before planning.
   if (sealed.hidden !== undefined) return { item: undefined };
   if (origin !== undefined && sealed.from !== origin)
-    return {
-      item: undefined,
-      loss: `the reasoning is from ${shown(sealed.from)}, and another model cannot use it`,
-    };
+    return lost(`the reasoning is from ${shown(sealed.from)}, and another model cannot use it`);
   if (sealed.item !== undefined)
     return isSealedFor(sealed.item, profile)
       ? { item: undefined, own: { type: "opaque", ...sealed.item } }
-      : { item: undefined, loss: NO_SEAL };
+      : lost(NO_SEAL);
   const { summary } = item;
   const own = {
     ...item,

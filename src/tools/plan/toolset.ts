@@ -160,9 +160,10 @@ function planToolset(turn: Turn, profile: Profile): Toolset {
   const verdicts: ToolVerdict[] = [];
   const { first, repeated } = distinct(catalog.entries, decisions);
   const openStrict = turn.traits.openStrict === true && turn.dialect !== profile.dialect;
-  const planned = first.map((entry): Planned => {
-    return { entry, declared: planToolDeclaration(entry, profile, openStrict) };
-  });
+  const planned = first.map((entry): Planned => ({
+    entry,
+    declared: planToolDeclaration(entry, profile, openStrict),
+  }));
   if (profile.tools.mixed === false) keepOneSort(planned);
   const taken = nameAll(planned, profile);
   const kept = keptItems(planned, profile);
