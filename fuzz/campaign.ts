@@ -1,8 +1,8 @@
 import type * as fc from "fast-check";
 
-/** What a campaign tries, and how it looks at what comes of it. */
+/** Inputs to try, and the laws that must hold for each. */
 export type Campaign = {
-  /** Each is tried in turn; a property that fails is shrunk. */
+  /** Run one after the other. */
   readonly properties: readonly Property[];
   readonly close?: () => Promise<void>;
 };

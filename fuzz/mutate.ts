@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** Values that readers of JSON are not made for. */
+/** Values that readers of JSON do not expect. */
 const oddValues: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,
@@ -26,7 +26,7 @@ const oddValues: fc.Arbitrary<unknown> = fc.oneof(
   fc.string({ unit: "binary", maxLength: 50 }),
 );
 
-/** One change to a value: at which of its nodes, what is done, and with what. */
+/** One change to a value: the number of its node, the action, and its arguments. */
 export const changes = fc.record({
   at: fc.nat(100_000),
   does: fc.constantFrom("replace", "remove", "repeat", "rename", "nest", "add"),
@@ -100,7 +100,7 @@ function apply(node: Node, { does, value: given, times }: Change): void {
   }
 }
 
-/** A copy of a value in which one list has so many entries more. */
+/** A copy of a value in which one list has `count` more entries. */
 export function grown(value: unknown, at: number, count: number): unknown {
   const copy = structuredClone(value);
   const lists = nodesOf(copy).filter((node) => Array.isArray(get(node)));
@@ -112,7 +112,7 @@ export function grown(value: unknown, at: number, count: number): unknown {
   return copy;
 }
 
-/** The same entry with its texts told apart, as clients never send the same twice. */
+/** The same entry with a number behind its texts, because clients never send the same entry twice. */
 const numbered = (entry: unknown, at: number): unknown =>
   JSON.parse(
     JSON.stringify(entry, (key, value: unknown) =>

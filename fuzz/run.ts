@@ -1,7 +1,7 @@
 /**
- * Tries new inputs for a while: `npm run fuzz -- requests answers --seconds 60
- * --seed 7`. Without names all campaigns run, each for that long. A failure is
- * shrunk, printed with the seed and path that bring it back, and becomes a test.
+ * Tries new inputs for some time: `npm run fuzz -- requests answers --seconds 60 --seed 7`.
+ * Without names all campaigns run, each for that time. A failure is shrunk, printed with the
+ * seed and path that reproduce it, and becomes a test.
  */
 import { parseArgs } from "node:util";
 import * as fc from "fast-check";
@@ -41,7 +41,7 @@ const seed = Number(values.seed);
 const names = positionals.length > 0 ? positionals : Object.keys(campaigns);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Runs one property until its time is over; how many inputs it tried, or undefined where one failed. */
+/** Runs one property until its time is over. Returns the number of inputs; undefined if one failed. */
 async function run({ name, property }: Property, until: number): Promise<number | undefined> {
   let tried = 0;
   for (let round = 0; Date.now() < until; round++) {

@@ -19,7 +19,7 @@ type Event = TurnEvent<UpstreamName>;
 
 const say = { reasoning: "Hm.", text: "Let me see. ☃", calls: wantedCalls };
 
-/** What a dialect's reader makes of a stream as it comes off the wire, in these pieces. */
+/** The events that a dialect's reader finds in a stream, which arrives in these pieces. */
 function read(upstream: UpstreamDialect, pieces: readonly string[], frames: boolean): Event[] {
   let ids = 0;
   const reader = upstream.readEvents({ newId: (prefix) => `${prefix}_${++ids}`, frames, asked: 1 });
@@ -29,7 +29,7 @@ function read(upstream: UpstreamDialect, pieces: readonly string[], frames: bool
 const lawful = (events: readonly Event[], most?: number): Event[] =>
   runStage(new StreamNormalizer<UpstreamName>(1, undefined, most), events);
 
-/** How an answer ended, and how many of its calls a client may run. */
+/** The end of an answer, and the number of calls that a client may run. */
 function ending(events: readonly Event[]): string {
   const ends = events.flatMap((event) =>
     event.type === "turn-end" ? [isCut(event.stop) ? "cut" : "complete"] : [],
@@ -41,8 +41,8 @@ function ending(events: readonly Event[]): string {
 }
 
 /**
- * How a client must hear of it. To one of Messages a call that breaks off within its
- * arguments is none, nor is what follows it (decision 9), whatever the upstream calls it.
+ * The end that a client must read. Messages clients get no call that breaks off within its
+ * arguments, and nothing after it (decision 9), whatever end the upstream reports.
  */
 function meantFor(door: string, answer: readonly Event[]): string {
   const meant = ending(answer);
@@ -50,7 +50,7 @@ function meantFor(door: string, answer: readonly Event[]): string {
   return door === "messages" && meant !== "failed" && breaksOff(answer) ? "cut, " : meant;
 }
 
-/** To a client of Gemini, calls are whole or none; one without an object as arguments is malformed. */
+/** Gemini clients get all calls or none; a call whose arguments are no object is malformed. */
 function meantForGemini(meant: string, answer: readonly Event[]): string {
   const inputs = new Map<number, string>();
   let isWhole = !meant.startsWith("cut") && !breaksOff(answer);
@@ -79,7 +79,7 @@ function breaksOff(answer: readonly Event[]): boolean {
   return [...calls.values()].some((arguments_) => arguments_.isOpen());
 }
 
-/** A client of every door, and how it reads its stream. */
+/** A client of every door, with the reader of its streams. */
 const clients = builtinDialects.doors.flatMap(({ name, door }) => {
   const reader = builtinDialects.upstreams.find((one) => one.name === name)?.upstream;
   const turn = door.readRequest({ ...examples[name], stream: true });
@@ -87,7 +87,7 @@ const clients = builtinDialects.doors.flatMap(({ name, door }) => {
 });
 type Client = (typeof clients)[number];
 
-/** Writes what was read for a client, and reads that as it does: "" if it hears of the same end. */
+/** Writes events for a client and reads the result as the client does; "" if the end is the same. */
 function misled(events: readonly Event[], { name, door, turn, reader }: Client): string {
   const answer = lawful(events, turn.traits.choices);
   const context = { id: "answer_1", created: 0, now: () => 0, newId: (prefix: string) => prefix };
@@ -119,8 +119,8 @@ function split(text: string, at: readonly number[]): string[] {
 const isTerminal = ({ type }: Event): boolean => type === "turn-end" || type === "turn-fail";
 
 /**
- * Streams of every dialect: frames changed, moved, cut, and the whole split
- * anywhere; then written for the clients of every door, who must hear the same end.
+ * Streams of every dialect: frames are changed, moved and cut, and the whole is split
+ * anywhere. The clients of every door must then read the same end.
  */
 export function answers(): Campaign {
   const properties = builtinDialects.upstreams.map((entry): Property => {

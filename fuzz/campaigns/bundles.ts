@@ -72,7 +72,7 @@ const closed = (line: unknown): ForgedLine => {
   return typeof body === "object" && body !== null ? { ...own, body: JSON.stringify(body) } : own;
 };
 
-/** Throws for anything that starts a program, writes a file or connects while it is in place. */
+/** Makes every start of a program, use of a file and connection throw, until the returned function is called. */
 function tripwires(): () => void {
   const undo: (() => void)[] = [];
   const put = (holder: object, names: readonly string[]): void => {
@@ -97,7 +97,7 @@ function tripwires(): () => void {
 
 const PATIENCE_MS = 20_000;
 
-/** Uses a bundle: it reaches nothing, it ends, and what is wrong with it has a remedy. */
+/** Uses a bundle: it must end, without a program, a file or a connection, and its problems have a remedy. */
 async function tried(text: string): Promise<void> {
   const restore = tripwires();
   const { promise: late, reject } = Promise.withResolvers<never>();

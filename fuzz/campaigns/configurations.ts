@@ -25,7 +25,7 @@ const sound = {
   limits: { default: { requests_per_minute: 5 }, tenants: { ann: { bytes_in_flight: 9 } } },
 };
 
-/** Whatever somebody writes gets problems that name a place, or a configuration. */
+/** Any text is either a configuration or gets problems that name a place. */
 export const configurations = (): Campaign => ({
   properties: [
     {

@@ -17,7 +17,7 @@ const entry = {
   startedAt: 1,
 };
 
-/** A file, or what stands in the place of one. */
+/** A file, or a pipe, a folder or a link at its path. */
 const places = fc.oneof(
   fc.string({ unit: "binary" }).map((text) => ({ type: "file" as const, text })),
   fc
@@ -51,7 +51,7 @@ const inFolder = async (
   }
 };
 
-/** Whatever stands in a folder of sockets or configurations is never waited for, and nothing is thrown. */
+/** Any content of a folder of sockets or configurations: readers neither wait for it nor throw. */
 export const folders = (): Campaign => ({
   properties: [
     {

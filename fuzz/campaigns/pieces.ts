@@ -7,8 +7,8 @@ import { doors, shapes } from "../pieces/shapes.ts";
 
 const MB = 1_000_000;
 /**
- * By the length of a body, for how many milliseconds of CPU time its request may
- * hold the event loop at once: on the clock it takes longer on a busy machine.
+ * The milliseconds for which a request may hold the event loop at once, by the length of its
+ * body. They are CPU time, because a busy machine takes longer by the clock.
  */
 const lengths: ReadonlyMap<number, number> = new Map([
   [MB, 100],
@@ -23,9 +23,8 @@ for (const name of paths.keys())
     throw new Error(`add the form of a ${name} request to fuzz/pieces/shapes.ts`);
 
 /**
- * Bodies of very many pieces, each sent to a gateway that has served nothing yet:
- * its event loop must not be held for longer than others may wait. What one shape
- * has held it for at most is printed in the end.
+ * Bodies of very many pieces, each sent to a new gateway, must not hold its event loop for
+ * longer than other clients may wait. At the end the longest times are printed by shape.
  */
 export function pieces(): Campaign {
   const worst = new Map<string, Held & { readonly of: string }>();
@@ -55,7 +54,7 @@ export function pieces(): Campaign {
       throw new Error(`${name}: the event loop was held for ${held.cpuMs.toFixed(0)} ms`);
   });
   return {
-    properties: [{ name: "bodies of many pieces hold up nobody", property }],
+    properties: [{ name: "bodies of many pieces", property }],
     close() {
       const lines = [...worst].toSorted(([, one], [, other]) => other.cpuMs - one.cpuMs);
       for (const [name, { wallMs, cpuMs, of }] of lines.slice(0, 20))

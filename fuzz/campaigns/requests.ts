@@ -13,7 +13,7 @@ import { changes, grown, mutated } from "../mutate.ts";
 /** Milliseconds of the event loop that a body of a megabyte may take; in proportion for shorter ones. */
 const MOST_MS = 100;
 const MEGABYTE = 1_048_576;
-/** Below this a time says more about the machine than about the work. */
+/** Shorter times vary with the machine. */
 const NOISE_MS = 60;
 /** The fault of an answer that does not fit its schema: no answer fits some of the changed schemas. */
 const UNMET = "upstream.format";
@@ -45,7 +45,7 @@ async function post(gateway: Gateway, path: string, body: string): Promise<Respo
   );
 }
 
-/** Requests to every door, to be answered by the demo and to be planned for every profile. */
+/** Requests to every door: the demo answers them, and they are planned for every profile. */
 export function requests(): Campaign {
   const gateway = open();
   const check = async (path: string, body: string): Promise<void> => {

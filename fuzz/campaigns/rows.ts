@@ -19,7 +19,7 @@ const item = {
 const call = { type: "function_call", id: "fc_1", call_id: "c", name: "f", arguments: "{}" };
 const record = { id: "resp_1", object: "response", status: "completed", model: "demo/demo" };
 
-/** Waits of some seconds, as before an answer is given up, take no time. */
+/** Waits of up to 5 seconds take no time. */
 const hasty: Clock = {
   now: () => systemClock.now(),
   date: () => systemClock.date(),
@@ -29,7 +29,7 @@ const hasty: Clock = {
   },
 };
 
-/** Rows as another version, or a damaged disk, may have left them: what continues them is refused or answered. */
+/** Rows of another version or a damaged disk: requests that continue them are refused or answered. */
 export function rows(): Campaign {
   const store = new MemoryLog(systemClock);
   const platform = { ...nodePlatform(), clock: hasty };
@@ -119,7 +119,7 @@ export function rows(): Campaign {
           fc.nat(1000),
           async (ofItems, ofHead, cut) => {
             const items = mutated([item, call], ofItems) as unknown[];
-            // One in some is cut off.
+            // Some items are cut off.
             const stored = (Array.isArray(items) ? items : []).map((one, at) => ({
               id: `item_${at}`,
               json: JSON.stringify(one ?? null).slice(0, cut),

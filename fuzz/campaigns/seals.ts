@@ -12,12 +12,12 @@ import { answerIn } from "../examples.ts";
 import { changes, mutated } from "../mutate.ts";
 
 const MARK = "patchbay:1:";
-/** How many seals each request has. */
+/** The number of seals in each request. */
 const SEALS = 16;
-/** What stands in a seal for the upstream that it is sent to, and for its dialect. */
+/** Placeholders in a seal for the upstream that receives it, and for its dialect. */
 const FROM = "~from~";
 const DIALECT = "~dialect~";
-/** An id that another tenant's item has at every upstream. */
+/** The id of an item of another tenant, at every upstream. */
 const FOREIGN = "item_of_another_tenant";
 
 const reference = { type: "item_reference", id: FOREIGN };
@@ -30,7 +30,7 @@ const hidden = {
   opens: ["files"],
   loaded: ["files_read"],
 };
-/** Seals as a gateway writes them, and the forgeries that are worth the most to a client. */
+/** Seals as a gateway writes them, and the most useful forgeries. */
 const written: readonly object[] = [
   { from: FROM, encrypted: "c2VhbA==", content: ["Hm.", ""], details: [{ type: "x" }], extra },
   { from: FROM, isContent: true },
@@ -206,7 +206,7 @@ const answers = new Map<string, Uint8Array>(
 const planned = [...profiles.values()].filter(({ dialect }) => answers.has(dialect));
 const dialectOf = new Map(planned.map(({ name, dialect }) => [name, dialect]));
 
-/** Upstreams without sockets, and the last request that one of them was sent. */
+/** Upstreams without sockets, and the last request that one of them received. */
 function upstreams(): { readonly connect: Connect; take(): string | undefined } {
   let last: Uint8Array | undefined;
   const controller = { pause() {}, resume() {}, abort() {} };
@@ -238,7 +238,7 @@ function upstreams(): { readonly connect: Connect; take(): string | undefined } 
   };
 }
 
-/** Whether a request to an upstream that keeps items names one of another tenant. */
+/** True if a request to an upstream that keeps items names an item of another tenant. */
 const refers = (text: string): boolean =>
   ((JSON.parse(text) as Body)["input"] as Body[] | undefined)?.some(
     ({ id, type }) => id === FOREIGN || type === "item_reference",
@@ -246,7 +246,7 @@ const refers = (text: string): boolean =>
 
 const modes = ["", "wrap", "append", "native"];
 
-/** Seals that no gateway has written, wherever a client may send one: they say nothing, and never end in a 500. */
+/** Forged seals, wherever a client may send one: they have no effect, and never cause a 500. */
 export function seals(): Campaign {
   const sent = upstreams();
   const platform = nodePlatform();

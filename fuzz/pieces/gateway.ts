@@ -1,4 +1,4 @@
-/** Sends one request to a gateway process that has served none before, and says for how long its event loop was held. */
+/** Sends one request to a new gateway process, and measures how long its event loop was held. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { profiles } from "../../src/profiles/profiles.ts";
 import { loopback, type Loopback } from "../../test/support/loopback.ts";
 import { answerIn } from "../examples.ts";
 
-/** The longest time in which the event loop served nobody else: on the clock, and of the processor. */
+/** The longest time in which the event loop did no other work: by the clock, and as CPU time. */
 export type Held = { readonly wallMs: number; readonly cpuMs: number };
 type Outcome = Held & { readonly status: number; readonly answer: string };
 
@@ -97,7 +97,7 @@ export async function openRig(profile: string): Promise<Rig> {
         body,
       });
       const answer = await response.text();
-      // What is stored behind the answer holds the loop as well.
+      // Storing the answer holds the loop as well.
       await new Promise((resolve) => setTimeout(resolve, 100));
       return { ...(await heard(child, "end")), status: response.status, answer };
     },

@@ -1,4 +1,4 @@
-/** Loaded into a gateway process: measures how long its event loop is held at once, and tells its parent. */
+/** Loaded into a gateway process: measures the longest hold of its event loop, and reports it to its parent. */
 
 import { cpuTime } from "../../test/support/cpu-time.ts";
 

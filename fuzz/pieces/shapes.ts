@@ -1,14 +1,14 @@
-/** Request bodies made of very many tiny pieces, by the door that they are for. */
+/** Request bodies of very many tiny pieces, by door. */
 
 import { defaultCounts } from "../../src/dialects/shared/request-counts.ts";
 
-/** What a shape has many of, which is what limits it. */
+/** The kind of pieces of a shape. The gateway limits the number of each. */
 type Of = "tools" | "items" | "entry";
 
-/** Many pieces, with commas between them; `items` is how many items one of them is. */
+/** Many pieces with commas between them; `items`: the number of items in one piece. */
 type Many = {
   (piece: (at: number) => string, items?: number): string;
-  /** How long they are together. */
+  /** Their length together. */
   readonly bytes: number;
 };
 
@@ -16,14 +16,14 @@ export type Shape = { readonly name: string; readonly body: (door: Door, bytes: 
 
 type Write = (door: Door, many: Many) => string;
 
-/** How many values a piece counts for: commas and opening brackets outside of texts. */
+/** The number of values in a piece: commas and opening brackets outside of texts. */
 const costOf = (piece: string): number =>
   (piece.replaceAll(/"(?:[^"\\]|\\.)*"/g, "").match(/[,[{]/g) ?? []).length + 1;
 
 /** A little room for the pieces of the body that are not counted here. */
 const ROOM = 50;
 
-/** As many pieces as a gateway takes. */
+/** The number of pieces that a gateway takes. */
 function mostOf(of: Of, piece: string, items: number): number {
   const cost = costOf(piece);
   const { tools, schemas, values, values_each } = defaultCounts;
@@ -39,7 +39,7 @@ function mostOf(of: Of, piece: string, items: number): number {
   }
 }
 
-/** Pieces up to a length and, where `of` says of what, no more of them than a gateway takes. */
+/** Pieces up to a length; with `of`, no more than a gateway takes. */
 function manyOf(bytes: number, of?: Of): Many {
   const many = (piece: (at: number) => string, items = 1): string => {
     const most = of === undefined ? Infinity : mostOf(of, piece(0), items);
@@ -54,7 +54,7 @@ function manyOf(bytes: number, of?: Of): Many {
   return Object.assign(many, { bytes });
 }
 
-/** A shape as long as it is asked for, and with as many of its pieces as a gateway takes. */
+/** A shape of the wanted length, and one with as many pieces as a gateway takes. */
 const both = (name: string, of: Of, write: Write): readonly Shape[] => [
   { name, body: (door, bytes) => write(door, manyOf(bytes)) },
   {
@@ -262,13 +262,13 @@ const nested = (bytes: number, open: string, close: string, inner: string): stri
   return open.repeat(depth) + inner + close.repeat(depth);
 };
 
-/** What ends a list in an error that shows last. */
+/** A last entry that is an error. */
 const BAD = ',{"type":7}';
 const STRING = '{"type":"string"}';
 const properties = (many: Many): string =>
   `{"type":"object","properties":{${many((at) => `"p${at}":${STRING}`)}}}`;
 
-/** What an agent with very many tools and a very long conversation sends. */
+/** The request of an agent with very many tools and a very long conversation. */
 function agent(door: Door, bytes: number): string {
   const some = Array.from(
     { length: 12 },
