@@ -107,7 +107,7 @@ const { schema: anySchema } = fc.letrec<{ schema: unknown }>((tie) => {
         },
         { requiredKeys: [] },
       )
-      .map((one) => ({ type: "object", ...one })),
+      .map((one) => Object.assign({ type: "object" }, one)),
     fc.oneof(inner, fc.array(inner, { maxLength: 2 })).map((items) => ({ type: "array", items })),
     fc.array(inner, { maxLength: 2 }).map((prefixItems) => ({ type: "array", prefixItems })),
     fc
@@ -116,7 +116,7 @@ const { schema: anySchema } = fc.letrec<{ schema: unknown }>((tie) => {
   );
   return {
     schema: fc.oneof(
-      fc.tuple(forms, bounds).map(([form, more]): unknown => ({ ...more, ...form })),
+      fc.tuple(forms, bounds).map(([form, more]): unknown => Object.assign({}, more, form)),
       fc.boolean(),
     ),
   };
