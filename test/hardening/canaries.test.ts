@@ -8,7 +8,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { expect, it, onTestFinished } from "vitest";
-import { ask, doors } from "../support/client.ts";
+import { ask, readDoors } from "../support/client.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, json } from "../support/fake-upstream.ts";
 import { until } from "../support/loopback.ts";
@@ -62,9 +62,9 @@ it("no kind of secret is stored, traced or counted, also where an upstream quote
   const headers = { "x-api-key": secrets.gateway };
   let shown = "";
   for (quotes of [false, true])
-    for (const door of doors)
+    for (const door of readDoors)
       shown += await (await ask(served, door, { store: true }, { headers })).text();
-  await until(() => served.turns().length === 2 * doors.length);
+  await until(() => served.turns().length === 2 * readDoors.length);
   const metrics = await (await fetch(`${served.url}/metrics`)).text();
   await served[Symbol.asyncDispose]();
   const stored = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
@@ -75,7 +75,7 @@ it("no kind of secret is stored, traced or counted, also where an upstream quote
     .getFinishedSpans()
     .map(({ name, attributes, events, status }) => ({ name, attributes, events, status }));
   // One for each turn and one for each of its rounds.
-  expect(exported).toHaveLength(4 * doors.length);
+  expect(exported).toHaveLength(4 * readDoors.length);
   expect(metrics).toContain("patchbay_turns_total");
   const told = shown + metrics + JSON.stringify([served.happenings, exported]);
   expect(found(told)).toEqual([]);

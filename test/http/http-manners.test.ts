@@ -9,8 +9,9 @@ import {
   zstdCompressSync,
 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bodyFor, doors, doorUrl, type DoorName } from "../support/client.ts";
+import { bodyFor, readDoors, doorUrl, type ReadDoor } from "../support/client.ts";
 import type { Body } from "../support/fake-upstream.ts";
+import { readGeminiFailure } from "../support/gemini-reader.ts";
 import { serve, type Served } from "../support/serve.ts";
 
 const config = {
@@ -49,12 +50,15 @@ const packers: Readonly<Record<string, (body: string | Buffer) => Buffer>> = {
 const packedBy = (name: string, body: string | Buffer): Uint8Array<ArrayBuffer> =>
   new Uint8Array(packers[name]?.(body) ?? []);
 
-const errorOf = async (response: Response): Promise<Body> =>
-  ((await response.json()) as Body)["error"] as Body;
+async function errorOf(response: Response): Promise<Body> {
+  const { error } = (await response.json()) as { error: Body };
+  // The codes of Gemini's API are numbers.
+  return typeof error["code"] === "number" ? readGeminiFailure(error) : error;
+}
 
 describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
   const post = (
-    door: DoorName,
+    door: ReadDoor,
     body: Uint8Array<ArrayBuffer>,
     headers = {},
     at = served,
@@ -66,7 +70,7 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])("by %s", (way) => {
     });
   const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text));
 
-  describe.each(doors)("a body for the %s door", (door) => {
+  describe.each(readDoors)("a body for the %s door", (door) => {
     it("may begin with a byte order mark", async () => {
       const response = await post(door, bytes(`\uFEFF${JSON.stringify(bodyFor(door))}`));
       expect(response.status).toBe(200);

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openLog } from "../../src/host/server/log.ts";
 import { eventLines, usageLine } from "../../src/observe/lines.ts";
-import { ask, doors, doorUrl, type DoorName } from "../support/client.ts";
+import { ask, doorUrl, readDoors, type ReadDoor } from "../support/client.ts";
+import { received } from "../support/client-answer.ts";
 import { chunk, answerInChat } from "../support/fake-model.ts";
 import {
   cut,
@@ -78,7 +79,13 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-const said = (door: DoorName): object => ({
+const inGemini = {
+  contents: [{ role: "user", parts: [{ text: CONTENT }] }],
+  systemInstruction: { parts: [{ text: CONTENT }] },
+  tools: [{ functionDeclarations: [{ name: "f", description: CONTENT }] }],
+};
+
+const inOpenAi = (door: ReadDoor): object => ({
   ...(door === "chat"
     ? { messages: [{ role: "user", content: CONTENT }] }
     : { input: CONTENT, instructions: CONTENT }),
@@ -90,17 +97,19 @@ const said = (door: DoorName): object => ({
   ],
 });
 
+const said = (door: ReadDoor): object => (door === "gemini" ? inGemini : inOpenAi(door));
+
 const found = (words: readonly string[], text: string): string[] =>
   words.filter((word) => text.includes(word));
 
-describe.each(doors)("no secret comes out of the %s door", (door) => {
+describe.each(readDoors)("no secret comes out of the %s door", (door) => {
   const headers = { authorization: `Bearer ${gatewayKey}` };
 
   it("when an upstream quotes it", async () => {
     for (turn = 0; turn <= answers.length; turn++) {
       const both = [true, false].map(async (stream) => {
         const response = await ask(served, door, { stream, ...said(door) }, { headers });
-        return JSON.stringify([...response.headers]) + (await response.text());
+        return JSON.stringify([...response.headers]) + (await received(response)).text;
       });
       for (const shown of await Promise.all(both)) expect(found(KEYS, shown)).toEqual([]);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { askWithin, doors, readAnswer } from "../support/client.ts";
+import { askWithin, readDoors, readAnswer } from "../support/client.ts";
 import { chunk } from "../support/fake-model.ts";
 import { done, json, sse, type Answer, type Body } from "../support/fake-upstream.ts";
 import { askBothWays, fakeBackedGateway } from "./gateway.ts";
@@ -22,7 +22,7 @@ const whole = (message: Body, finish = "tool_calls"): Answer =>
     choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: finish }],
   });
 
-describe.each(doors)("an answer in one piece, at the %s door", (door) => {
+describe.each(readDoors)("an answer in one piece, at the %s door", (door) => {
   it.each([
     ["arguments are an object", { function: { name: "lookup", arguments: { q: "x" } } }],
     ["id is missing", { id: undefined }],
