@@ -155,8 +155,9 @@ export function readParams(
   const known: Record<string, unknown> = {};
   const extra: Record<string, unknown> = {};
   const places = placesOf(traits);
-  for (const [key, value] of Object.entries(body)) {
+  for (const key in body) {
     if (own.has(key)) continue;
+    const value = body[key];
     const group = places.get(key);
     if (group === undefined && value !== undefined) keep(extra, key, value);
     if (group === undefined || value == null) continue;
