@@ -17,8 +17,9 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: availableParallelism() + 1,
     // Concurrent tests are those that mostly wait.
     maxConcurrency: 16,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // They end a test that hangs; a busy machine needs many times as long as a quiet one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,
