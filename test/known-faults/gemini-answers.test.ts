@@ -405,6 +405,16 @@ describe("requests of Gemini clients", () => {
     }
   });
 
+  it("files of Google are lost unsaid on other upstreams (litellm#17793)", async () => {
+    const parts = [{ text: "Sum up." }, { fileData: { fileUri: "https://youtu.be/x" } }];
+    for (const to of ["chat", "responses", "messages"] as const) {
+      const asked = { contents: [{ role: "user", parts }] };
+      const { sent, decisions } = await askGemini(asked, { to, says: says({ text: "So." })[to] });
+      expect(JSON.stringify(sent)).toContain("cannot be shown.)");
+      expect(decisions).toContainEqual(expect.stringMatching(/^dropped contents\[0\]/));
+    }
+  });
+
   it("`GET models/{id}` is a 404, or wants `models/models/x` (bifrost#2070, cc-switch#1918)", async () => {
     await using served = await serve({
       upstreams: { demo: { dialect: "scripted" } },

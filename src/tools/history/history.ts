@@ -371,8 +371,10 @@ function lossText(part: Part, item: Message | Result, { media }: HistoryRule) {
     const shown = `(The ${part.type} follows in the next message.)`;
     return { action: "reshaped", reason, shown } as const;
   }
-  const raw = part.type === "opaque" && isFields(part.raw) ? part.raw.type : part.type;
-  const name = typeof raw === "string" && raw !== "opaque" ? raw : "unknown";
+  // A part without a type is named by the member that holds its content.
+  const raw = part.type === "opaque" && isFields(part.raw) ? part.raw : { type: part.type };
+  const kind = raw.type ?? Object.keys(raw)[0];
+  const name = typeof kind === "string" && kind !== "opaque" ? kind : "unknown";
   const reason = `the upstream does not accept ${name} parts here`;
   return { action: "dropped", reason, shown: `(The ${name} part here cannot be shown.)` } as const;
 }
