@@ -613,6 +613,18 @@ describe("tools for Gemini", () => {
 });
 
 describe("settings for Gemini", () => {
+  it("references of a format lead out of `$defs`, as zod writes them (gcli2api#374)", () => {
+    const item = { type: "object", properties: { at: { $ref: "#/definitions/at" } } };
+    const root = { ...item, definitions: { at: { type: "string" } } };
+    const response_format = { type: "json_schema", json_schema: { name: "it", schema: root } };
+    const sent = sentFor([user], { response_format });
+    expect(sent["generationConfig"]?.responseJsonSchema).toEqual({
+      type: "object",
+      properties: { at: { $ref: "#/$defs/at" } },
+      $defs: { at: { type: "string" } },
+    });
+  });
+
   it.each([
     ["gemini-2.5-pro", "none", { thinkingBudget: 128 }],
     ["gemini-2.5-pro", undefined, undefined],

@@ -12,6 +12,7 @@ import { itemPlace } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Format, Item, JsonSchema, Message, Turn } from "../../turn/turn.ts";
 import type { Decoder } from "../kinds/decoder.ts";
+import { compileSchema } from "../schema/compile.ts";
 import { isStrict, strictForm } from "../schema/strict.ts";
 
 /** A format as an upstream can be asked for it. */
@@ -71,7 +72,10 @@ function plan(
 ): FormatPlan {
   if (takesFormat(format, profile)) {
     // A client of the upstream's own dialect knows what it may ask for.
-    const held = isOwn ? { format, decisions: [] } : heldStrictly(format, profile, path);
+    const asked = isOwn ? format : withBareReferences(format, profile);
+    const held = isOwn ? { format, decisions: [] } : heldStrictly(asked, profile, path);
+    if (held !== undefined && asked !== format)
+      return { ...held, decisions: [{ path, action: "reshaped", reason: BARE }] };
     if (held !== undefined) return held;
   }
   const changed = (reason: string): readonly Decision[] => [{ path, action: "changed", reason }];
@@ -94,6 +98,19 @@ function plan(
       "the upstream does not enforce schemas, so the instructions contain the schema and the gateway checks the answer",
     ),
   };
+}
+
+const BARE =
+  "the upstream takes only references into `$defs`, so the schema is sent with its definitions there";
+
+/** The same format for upstreams that take only bare references, unless values would change. */
+function withBareReferences(
+  format: Exclude<Format, { type: "opaque" }>,
+  { tools }: Profile,
+): Format {
+  if (format.type !== "schema" || tools.schema?.refs !== "bare") return format;
+  const { schema, codec } = compileSchema(format.schema, { refs: "bare", anyRoot: true });
+  return codec === undefined && schema !== format.schema ? { ...format, schema } : format;
 }
 
 /** A format that need not be strict is asked for strictly only if that changes nothing. */
