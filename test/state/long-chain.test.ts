@@ -55,7 +55,9 @@ async function measured(log: Log): Promise<number> {
     if (chain.type === "found") for (const text of chain.texts) JSON.parse(`[${text}]`);
     expect(chain.type).toBe("found");
   };
-  const times = await timesAsLong(load(long), load(short), ENOUGH);
+  // The time of a database in another process counts too.
+  const now = (): number => performance.now();
+  const times = await timesAsLong(load(long), load(short), ENOUGH, now);
   await log.close();
   return times;
 }
