@@ -245,7 +245,8 @@ const isOfDatabase = (error: unknown): error is Fault =>
     (code) => code === error.code,
   );
 
-const closed = (): Fault => new Fault("store.unavailable", "The store is closed.");
+/** The fault of a store that is used after its end. */
+export const closed = (): Fault => new Fault("store.unavailable", "The store is closed.");
 const overfull = (): Fault =>
   new Fault(
     "store.unavailable",

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { Fault, type FaultCode } from "../../turn/fault.ts";
+import { closed } from "../write-queue.ts";
 import type { Database, OperationName } from "./operations.ts";
 
 /** A call of the thread of a database. */
@@ -32,6 +33,7 @@ const script = new URL(
 export function openSqlite(path: string): Database {
   let thread: Thread | undefined;
   let calls = 0;
+  let isClosed = false;
 
   function start(): Thread {
     const worker = new Worker(script, { workerData: path, execArgv: [], name: "store" });
@@ -55,7 +57,13 @@ export function openSqlite(path: string): Database {
     return started;
   }
 
-  async function call(name: ThreadCall["name"], query?: unknown): Promise<unknown> {
+  async function ask(name: OperationName, query: unknown): Promise<unknown> {
+    // A call would start the thread again, and make the file again if it was deleted.
+    if (isClosed) throw closed();
+    return call(name, query);
+  }
+
+  function call(name: ThreadCall["name"], query?: unknown): Promise<unknown> {
     const { worker, waiting } = (thread ??= start());
     const id = ++calls;
     worker.ref();
@@ -66,8 +74,9 @@ export function openSqlite(path: string): Database {
   }
 
   return {
-    ask: call as Database["ask"],
+    ask: ask as Database["ask"],
     async close() {
+      isClosed = true;
       const open = thread;
       if (open === undefined) return;
       await call("close");

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { describeConversations } from "../../../test/support/conversation-suite.ts";
 import { ageSqlite } from "../../../test/support/stored-ages.ts";
 import { describeStore, type Age, type OpenStore } from "../../../test/support/store-suite.ts";
@@ -24,3 +24,14 @@ const open: OpenStore = (clock, retention) => {
 const age: Age = (store, _, ms) => ageSqlite(paths.get(store) ?? "", ms);
 describeStore("SQLite", open, age);
 describeConversations("SQLite", open, age);
+
+it("makes no file after its end", async () => {
+  const path = newPath();
+  const database = openSqlite(path);
+  const secret = { name: "seal", made: "made" };
+  expect(await database.ask("secret", secret)).toBe("made");
+  await database.close();
+  rmSync(path);
+  await expect(database.ask("secret", secret)).rejects.toThrow("The store is closed.");
+  expect(existsSync(path)).toBe(false);
+});
