@@ -36,7 +36,7 @@ const parts = [
 ];
 
 /** The limits of docs/decisions/0026-the-package.md. */
-const MOST_BYTES = 790_000;
+const MOST_BYTES = 800_000;
 const MOST_PACKAGES = 10;
 
 type Manifest = {
