@@ -14,8 +14,8 @@ export type DialectTraits = {
   readonly instructions?: string | undefined;
   /** Other names that upstreams of the dialect give the conversation in their errors. */
   readonly blamedAs?: readonly string[] | undefined;
-  /** The field for the choice among the tools; `tool_choice` if left out. */
-  readonly toolChoice?: string | undefined;
+  /** The field for the choice among the tools. */
+  readonly toolChoice: string;
   readonly format: {
     readonly path: string;
     /** The group below the path that holds a schema and its name. */

@@ -2,7 +2,7 @@ import type { CallEnd } from "./event.ts";
 import { isInstructions } from "./item.ts";
 import { memoizeByIdentity } from "./memoize.ts";
 import type { AnyName } from "./names.ts";
-import type { Item, Turn } from "./turn.ts";
+import type { Item, Tool, Turn } from "./turn.ts";
 
 type Conversation<Name extends AnyName> = Pick<
   Turn<Name>,
@@ -25,6 +25,10 @@ export const itemPlace = <Name extends AnyName>(
   { items, places = inputsOf(items) }: Pick<Turn<Name>, "items" | "places">,
   at: number,
 ): number => places[at] ?? at;
+
+/** The path of a tool in the client's own request; `at`: its place in the list of tools. */
+export const toolPath = ({ path }: Pick<Tool, "path">, at: number): string =>
+  path ?? `tools[${at}]`;
 
 type Items = readonly Item<AnyName>[];
 

@@ -190,6 +190,8 @@ export type Callable<Name extends AnyName = ClientName> =
 
 export type FunctionTool<Name extends AnyName = ClientName> = {
   readonly type: "function";
+  /** The client's path of the tool, if that is not `tools[n]`. */
+  readonly path?: string | undefined;
   readonly name: Name;
   readonly description?: string | undefined;
   readonly schema?: JsonSchema | undefined;
@@ -204,6 +206,7 @@ export type FunctionTool<Name extends AnyName = ClientName> = {
 /** A tool whose input is free text, optionally limited by a grammar. */
 export type CustomTool<Name extends AnyName = ClientName> = {
   readonly type: "custom";
+  readonly path?: string | undefined;
   readonly name: Name;
   readonly description?: string | undefined;
   readonly format?: Fields | undefined;
@@ -213,6 +216,7 @@ export type CustomTool<Name extends AnyName = ClientName> = {
 /** A tool that the dialect identifies by its kind alone: `web_search`, `local_shell`, ... */
 export type BuiltinTool<Name extends AnyName = ClientName> = {
   readonly type: "builtin";
+  readonly path?: string | undefined;
   readonly kind: string;
   readonly name: Name;
   readonly dialect: DialectName;
@@ -222,6 +226,7 @@ export type BuiltinTool<Name extends AnyName = ClientName> = {
 /** A named group of tools, such as those of one MCP server. The group itself is never called. */
 export type NamespaceTool<Name extends AnyName = ClientName> = {
   readonly type: "namespace";
+  readonly path?: string | undefined;
   readonly name: string;
   readonly description?: string | undefined;
   readonly extra?: Extra | undefined;

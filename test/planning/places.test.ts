@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chat } from "../../src/dialects/chat/chat.ts";
+import { gemini } from "../../src/dialects/gemini/gemini.ts";
+import { messages as messagesDialect } from "../../src/dialects/messages/messages.ts";
 import type { DoorEntry } from "../../src/dialects/registry.ts";
 import { responses } from "../../src/dialects/responses/responses.ts";
 import { planTools } from "../../src/tools/plan/plan.ts";
@@ -9,12 +11,14 @@ import type { Profile } from "../../src/turn/profile.ts";
 import type { Fields } from "../../src/turn/turn.ts";
 import { writeCodexRequest } from "../../src/upstreams/codex/request.ts";
 import { codexProfile } from "../../src/profiles/codex.ts";
-import { genericChat } from "../../src/profiles/generic.ts";
-import { genericResponses } from "../../src/profiles/generic.ts";
+import { gemini as geminiProfile } from "../../src/profiles/gemini.ts";
+import { genericChat, genericMessages, genericResponses } from "../../src/profiles/generic.ts";
 import { zhipu } from "../../src/profiles/zhipu.ts";
 
 /** An upstream that asks a good deal of a conversation. */
 const choosy: Profile = { ...genericResponses, history: { ...genericChat.history, empty: false } };
+
+const dialects = { chat, responses, messages: messagesDialect, gemini };
 
 /** What becomes of a request, all told. */
 function decided(body: Fields, from: DoorEntry, profile: Profile): readonly Decision[] {
@@ -23,7 +27,7 @@ function decided(body: Fields, from: DoorEntry, profile: Profile): readonly Deci
   const written =
     profile.dialect === "codex"
       ? writeCodexRequest(plan.turn, "m", profile)
-      : (profile.dialect === "chat" ? chat : responses).upstream.writeRequest(plan.turn, to);
+      : dialects[profile.dialect as keyof typeof dialects].upstream.writeRequest(plan.turn, to);
   return [...plan.decisions, ...written.decisions];
 }
 
@@ -104,4 +108,51 @@ describe("a decision about what was said names the client's own place", () => {
       }),
     );
   });
+});
+
+describe("paths at the gemini door", () => {
+  const name = fc.constantFrom("f", "g", "a.b", "a_b", "h".repeat(90));
+  const kind = fc.constantFrom("googleSearch", "urlContext", "codeExecution", "googleMaps");
+  const entry = fc.oneof(
+    fc.record({ functionDeclarations: fc.array(name.map((one) => ({ name: one }))) }),
+    kind.map((one) => ({ [one]: {} })),
+    kind.map((one) => ({ functionDeclarations: [{ name: "f" }], [one]: {} })),
+  );
+  const mode = fc.constantFrom(undefined, "ANY", "NONE", "VALIDATED");
+  const upstreams = {
+    chat: genericChat,
+    responses: genericResponses,
+    messages: genericMessages,
+    gemini: geminiProfile,
+    codex: codexProfile,
+  };
+
+  /** The value at a path of a request; undefined if there is none. */
+  const valueAt = (body: Fields, path: string): unknown =>
+    path.match(/\w+/g)?.reduce<unknown>((value, step) => (value as Fields | null)?.[step], body);
+
+  it.each(Object.keys(upstreams) as (keyof typeof upstreams)[])(
+    "of tools and of their choice exist in a request for %s",
+    (to) => {
+      fc.assert(
+        fc.property(fc.array(entry), mode, (more, choice) => {
+          // Some upstreams refuse a request without a function.
+          const tools: Fields[] = [{ functionDeclarations: [{ name: "z" }] }, ...more];
+          const body = {
+            contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+            tools,
+            ...(choice && { toolConfig: { functionCallingConfig: { mode: choice } } }),
+          };
+          const declared = tools.flatMap((one) =>
+            Object.values(one).flatMap((value) => value as Fields | Fields[]),
+          );
+          const plan = planTools(gemini.door.readRequest({ model: "m", ...body }), upstreams[to]);
+          const placed = plan.verdicts.map(({ path }) => valueAt(body, path));
+          expect(new Set(placed)).toEqual(new Set(declared));
+          for (const { path } of decided(body, gemini, upstreams[to]))
+            expect([path, valueAt(body, path)]).not.toEqual([path, undefined]);
+        }),
+      );
+    },
+  );
 });

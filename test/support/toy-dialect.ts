@@ -17,6 +17,7 @@ type Item = Turn["items"][number];
 
 const traits: DialectTraits = {
   conversation: "lines",
+  toolChoice: "tool_choice",
   format: { path: "shape" },
   params: { maxTokens: "limits.words", temperature: "heat" },
   nestsTools: false,

@@ -10,6 +10,7 @@ export const chatTraits: DialectTraits = {
   conversation: "messages",
   // Compatible servers in front of other dialects blame the field that those have.
   blamedAs: ["system"],
+  toolChoice: "tool_choice",
   format: { path: "response_format", schemaGroup: "json_schema" },
   params: {
     ...openAiParams,

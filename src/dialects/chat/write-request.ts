@@ -60,7 +60,10 @@ function translate(turn: Turn<UpstreamName>, { profile, model }: Target): Writte
   if (tools.text === undefined) {
     // Upstreams refuse fields about tools in a request without tools.
     const parallel = paramPath("parallelCalls", turn.traits);
-    for (const [key, path] of [["tool_choice"], ["parallel_tool_calls", parallel]] as const) {
+    for (const [key, path] of [
+      ["tool_choice", turn.traits.toolChoice],
+      ["parallel_tool_calls", parallel],
+    ] as const) {
       if (body[key] === undefined) continue;
       delete body[key];
       const reason = "it means nothing without tools";

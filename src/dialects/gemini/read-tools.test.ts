@@ -14,6 +14,8 @@ const paramOf = (act: () => unknown): string | undefined => {
   throw new Error("no fault");
 };
 
+const pathIn = (entry: number): string => `tools[${entry}].functionDeclarations[0]`;
+
 describe("tools", () => {
   it("are read from several objects, in both cases and with both schema fields", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } };
@@ -32,21 +34,22 @@ describe("tools", () => {
         { functionDeclarations: [{ name: "bare" }] },
       ]),
     ).toEqual([
-      { type: "function", name: "f", description: "d", schema },
-      { type: "function", name: "mcp_my-lab.now", schema },
-      { type: "function", name: "bare" },
+      { type: "function", path: pathIn(0), name: "f", description: "d", schema },
+      { type: "function", path: pathIn(1), name: "mcp_my-lab.now", schema },
+      { type: "function", path: pathIn(2), name: "bare" },
     ]);
   });
 
   it("may be one object", () => {
     expect(readTools({ functionDeclarations: { name: "f" } })).toEqual([
-      { type: "function", name: "f" },
+      { type: "function", path: pathIn(0), name: "f" },
     ]);
   });
 
   it("of the provider have kinds that other dialects know", () => {
-    const builtin = (kind: string, raw: object, name = kind) => ({
+    const builtin = (entry: number, kind: string, raw: object, name = kind) => ({
       type: "builtin",
+      path: `tools[${entry}].${Object.keys(raw)[0]}`,
       kind,
       name,
       dialect: "gemini",
@@ -60,11 +63,11 @@ describe("tools", () => {
         { newestThing: { a: 1 } },
       ]),
     ).toEqual([
-      builtin("web_search", { googleSearch: {} }),
-      builtin("web_fetch", { urlContext: {} }),
-      builtin("code_execution", { codeExecution: {} }),
-      builtin("mcp", { mcpServers: [{ name: "lab" }] }, "lab"),
-      builtin("newest_thing", { newestThing: { a: 1 } }),
+      builtin(0, "web_search", { googleSearch: {} }),
+      builtin(1, "web_fetch", { urlContext: {} }),
+      builtin(1, "code_execution", { codeExecution: {} }),
+      builtin(2, "mcp", { mcpServers: [{ name: "lab" }] }, "lab"),
+      builtin(3, "newest_thing", { newestThing: { a: 1 } }),
     ]);
   });
 

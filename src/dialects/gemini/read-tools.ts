@@ -22,6 +22,9 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ["mcpServers", "mcp"],
 ]);
 
+/** The longest key in a path: a fault quotes the path. */
+const MAX_STEP = 100;
+
 const none: readonly Tool[] = [];
 
 /** The tools of a request. One object stands for a list of it. */
@@ -55,7 +58,9 @@ function readGroup(raw: unknown, path: string): readonly Tool[] {
       );
     const kind = kinds.get(key) ?? snakeName(key);
     const name = clientName(filledText(fieldsOf(listOf(value)?.[0])?.name) ?? kind);
-    tools.push({ type: "builtin", kind, name, dialect: "gemini", raw: { [key]: value } });
+    const place = key.length > MAX_STEP ? path : `${path}.${key}`;
+    const raw = { [key]: value };
+    tools.push({ type: "builtin", path: place, kind, name, dialect: "gemini", raw });
   }
   return tools;
 }
@@ -73,6 +78,7 @@ function readFunction(raw: unknown, path: string): FunctionTool {
   const schema = parametersJsonSchema ?? parameters;
   return {
     type: "function",
+    path,
     name: clientName(filledTextAt(name, `${path}.name`)),
     ...given({ description: optionalTextAt(description, `${path}.description`) }),
     ...(schema != null && { schema: readSchema(schema, `${path}.${field}`) }),

@@ -74,7 +74,7 @@ function translate(
   const offered = isFormatted ? offeredTools(turn) : turn.tools;
   const tools = writeTools(offered, profile.tools.schema);
   for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
-  const choice = writeChoice(turn.toolChoice, tools, isFormatted);
+  const choice = writeChoice(turn, tools, isFormatted);
   append(decisions, choice.decisions);
   const toolText = choice.isNone ? tools.functions : tools.all;
   const isMixed = tools.functions !== undefined && tools.hasBuiltins && !choice.isNone;

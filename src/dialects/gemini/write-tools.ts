@@ -134,11 +134,9 @@ export type WrittenChoice = {
   readonly decisions: readonly Decision[];
 };
 
-const CHOICE = "tool_choice";
-
 /** Writes the choice of tools. `isLoose`: the answer has a format, beside which arguments are not held to schemas. */
 export function writeChoice(
-  choice: Turn<UpstreamName>["toolChoice"],
+  { toolChoice: choice, traits }: Pick<Turn<UpstreamName>, "toolChoice" | "traits">,
   { isStrict, functions }: WrittenTools,
   isLoose: boolean,
 ): WrittenChoice {
@@ -165,7 +163,7 @@ export function writeChoice(
     case "tool": {
       if (choice.tool.kind === "function") return made("ANY", [choice.tool.name]);
       const reason = "the upstream cannot be forced to use a tool that it runs itself";
-      return made(undefined, undefined, { path: CHOICE, action: "changed", reason });
+      return made(undefined, undefined, { path: traits.toolChoice, action: "changed", reason });
     }
     case "allowed": {
       const names = choice.tools.flatMap(({ kind, name }) => (kind === "function" ? [name] : []));
@@ -174,7 +172,7 @@ export function writeChoice(
       if (isLoose) return made("AUTO");
       const reason =
         "the upstream limits the tools only in a mode in which arguments must follow their schemas";
-      return made("VALIDATED", names, { path: CHOICE, action: "changed", reason });
+      return made("VALIDATED", names, { path: traits.toolChoice, action: "changed", reason });
     }
     default:
       return choice satisfies never;

@@ -8,6 +8,7 @@ export const messagesDoor = `/v1${messagesRoute}`;
 export const messagesTraits: DialectTraits = {
   conversation: "messages",
   instructions: "system",
+  toolChoice: "tool_choice",
   format: { path: "output_config.format" },
   params: {
     maxTokens: "max_tokens",

@@ -214,7 +214,7 @@ function askForFormat(body: Body, { format, traits }: Turn<UpstreamName>): Decis
 /** A model that thinks cannot be forced to call a tool. */
 function choose(
   body: Body,
-  { toolChoice: choice }: Turn<UpstreamName>,
+  { toolChoice: choice, traits }: Turn<UpstreamName>,
   parallel: boolean | undefined,
 ): Decision[] {
   const isForced = choice?.type === "required" || choice?.type === "tool";
@@ -224,7 +224,7 @@ function choose(
   if (written !== undefined) body.tool_choice = written;
   if (!isForced || !isThinking) return [];
   const reason = "a model that thinks cannot be forced to call a tool";
-  return [{ path: "tool_choice", action: "changed", reason }];
+  return [{ path: traits.toolChoice, action: "changed", reason }];
 }
 
 type WrittenMessages = {

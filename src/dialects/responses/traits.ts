@@ -9,6 +9,7 @@ export const responsesDoor = `/v1${responsesRoute}`;
 export const responsesTraits: DialectTraits = {
   conversation: "input",
   instructions: "instructions",
+  toolChoice: "tool_choice",
   format: { path: "text.format" },
   params: {
     ...openAiParams,

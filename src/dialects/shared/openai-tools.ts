@@ -5,6 +5,7 @@ import { Fault } from "../../turn/fault.ts";
 import { isFields } from "../../json/json.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { type AnyName, clientName, type UpstreamName } from "../../turn/names.ts";
+import { toolPath } from "../../turn/path.ts";
 import type {
   Callable,
   CustomTool,
@@ -330,7 +331,7 @@ export const toolsWriter = (
     const decisions: Decision[] = [];
     const list = tools.flatMap((tool, at) => {
       const report = (reason: string): void =>
-        void decisions.push({ path: `tools[${at}]`, action: "dropped", reason });
+        void decisions.push({ path: toolPath(tool, at), action: "dropped", reason });
       return writeTool(tool, { form, strict, report }) ?? [];
     });
     return { text: list.length === 0 ? undefined : JSON.stringify(list), decisions };

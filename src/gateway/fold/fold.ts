@@ -15,7 +15,7 @@ import {
 } from "../../tools/plan/toolset.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
-import { itemPath } from "../../turn/path.ts";
+import { itemPath, toolPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type { Callable, FunctionTool, Tool, ToolChoice, ToolRef, Turn } from "../../turn/turn.ts";
 import { type Group, groupTools } from "./group.ts";
@@ -315,7 +315,7 @@ function directTools(
   const paths = new Map<string, string>();
   const keep = (tool: Tool, path: string): void => {
     if (dropsSearch && isOwnSearch(tool)) return;
-    const here = `tools[${direct.length}]`;
+    const here = toolPath(tool, direct.length);
     const all = tool.type === "namespace" ? [...withPlaces(tool)] : [[tool, 0] as const];
     const left = all.filter(([member]) => !gone.has(member));
     // A namespace that the client sent empty stays, so that its decision is reported.
@@ -326,7 +326,7 @@ function directTools(
       paths.set(`${here}.tools[${at}]`, `${path}.tools[${place}]`);
     direct.push({ ...tool, tools: left.map(([member]) => member), unreadable: undefined });
   };
-  for (const [at, tool] of turn.tools.entries()) keep(tool, `tools[${at}]`);
+  for (const [at, tool] of turn.tools.entries()) keep(tool, toolPath(tool, at));
 
   const stripped = new Set([...taken].flatMap(({ item }) => item ?? []));
   for (const at of stripped) {

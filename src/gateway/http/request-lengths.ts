@@ -1,7 +1,7 @@
 /** Bounds the names and ids in a request, because work on them is done character by character. */
 
 import { Fault } from "../../turn/fault.ts";
-import { itemPath } from "../../turn/path.ts";
+import { itemPath, toolPath } from "../../turn/path.ts";
 import type { Callable, Tool, ToolDeclarations, ToolRef, Turn } from "../../turn/turn.ts";
 
 /** Characters of a name of a tool, a namespace, a participant or a format. The widest known API takes 128. */
@@ -19,7 +19,7 @@ export function checkLengths(turn: Turn): Turn {
       (tool.name.length > MAX_NAME || tool.type !== "function") &&
       hasLongName(tool)
     )
-      throw longName(`tools[${at}]`);
+      throw longName(toolPath(tool, at));
   }
   for (let at = 0; at < items.length; at++) {
     const item = items[at];
@@ -29,8 +29,8 @@ export function checkLengths(turn: Turn): Turn {
     (toolChoice?.type === "tool" && isLongRef(toolChoice.tool)) ||
     (toolChoice?.type === "allowed" && toolChoice.tools.some(isLongRef))
   )
-    throw longName("tool_choice");
-  if (format?.type === "schema" && isLongName(format.name)) throw longName("response_format");
+    throw longName(turn.traits.toolChoice);
+  if (format?.type === "schema" && isLongName(format.name)) throw longName(turn.traits.format.path);
   return turn;
 }
 

@@ -31,7 +31,7 @@ export function offerFor(set: Toolset, turn: Asked, profile: Profile): ToolOffer
   const key = toolChoice === undefined ? turn.dialect : turn.dialect + JSON.stringify(toolChoice);
   const known = set.offers.get(key);
   if (known !== undefined) return known;
-  const made = new ChoicePlanner(set, profile, turn.traits?.toolChoice).plan(
+  const made = new ChoicePlanner(set, profile, turn.traits.toolChoice).plan(
     toolChoice,
     turn.dialect,
   );
@@ -57,7 +57,7 @@ class ChoicePlanner {
   /** The field of the choice in the client's request. */
   readonly #path: string;
 
-  constructor(set: Toolset, profile: Profile, path = "tool_choice") {
+  constructor(set: Toolset, profile: Profile, path: string) {
     this.#set = set;
     this.#profile = profile;
     this.#path = path;

@@ -3,7 +3,7 @@ import type { Decision } from "../../turn/decision.ts";
 import { Fault } from "../../turn/fault.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName, upstreamName, type ClientName, type UpstreamName } from "../../turn/names.ts";
-import { itemPath } from "../../turn/path.ts";
+import { itemPath, toolPath } from "../../turn/path.ts";
 import type { Profile } from "../../turn/profile.ts";
 import type {
   Callable,
@@ -65,7 +65,7 @@ export function buildToolCatalog(turn: Pick<Turn, "traits" | "tools" | "items" |
     for (const [member, at] of withPlaces(tool))
       entries.push(entryOf(member, `${path}.tools[${at}]`, item, tool));
   };
-  for (const [at, tool] of turn.tools.entries()) add(tool, `tools[${at}]`);
+  for (const [at, tool] of turn.tools.entries()) add(tool, toolPath(tool, at));
   for (const [item, carrier] of turn.items.entries()) {
     const declared = declaredBy(carrier);
     if (declared === undefined) continue;

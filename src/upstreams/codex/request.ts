@@ -38,11 +38,7 @@ export type CodexRequest = {
 };
 
 const MUST_CALL = "Answer by calling at least one of the tools.";
-const requiredInWords: Decision = {
-  path: "tool_choice",
-  action: "changed",
-  reason: "Codex cannot force a call, so the instructions ask the model for one",
-};
+const REQUIRED_IN_WORDS = "Codex cannot force a call, so the instructions ask the model for one";
 
 /** Writes a turn for Codex. */
 export function writeCodexRequest(
@@ -57,7 +53,8 @@ export function writeCodexRequest(
   const tools = dynamicTools(turn, decisions);
   const developer =
     turn.toolChoice?.type === "required" && tools.length > 0 ? MUST_CALL : undefined;
-  if (developer !== undefined) decisions.push(requiredInWords);
+  if (developer !== undefined)
+    decisions.push({ path: turn.traits.toolChoice, action: "changed", reason: REQUIRED_IN_WORDS });
   const { include, verbosity, ...params } = fields;
   noteIncludes(include, decisions);
   append(decisions, writeExtra(turn, "codex", {}));
