@@ -13,8 +13,8 @@ export default defineConfig(({ mode }) => ({
     // Files share workers and the modules loaded there, which saves a third of their time:
     // nothing in `src` keeps state in a module, and what a test opens it closes.
     isolate: false,
-    // Many tests wait for a process or a socket: one more worker than cores keeps all cores busy.
-    maxWorkers: availableParallelism() + 1,
+    // Many tests wait for a process or a socket: two more workers than cores keep all cores busy.
+    maxWorkers: availableParallelism() + 2,
     // Concurrent tests are those that mostly wait.
     maxConcurrency: 16,
     // They end a test that hangs; a busy machine needs many times as long as a quiet one.
