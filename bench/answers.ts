@@ -54,7 +54,7 @@ const streamHead =
   "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
 const lastChunk = "0\r\n\r\n";
 
-/** Real providers flush every frame, so every frame is an HTTP chunk of its own. */
+/** Real providers flush every frame, so each frame is a separate HTTP chunk. */
 export function httpChunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }

@@ -23,7 +23,7 @@ export function geminiChunks({ id: modelVersion, reply, stream }: Scenario): str
   });
 }
 
-/** What a scenario's model says in Gemini's API, worked out before the first request. */
+/** The answer of a scenario's model in Gemini's API, made before the first request. */
 export function geminiAnswerOf(scenario: Scenario): Answer {
   const pieces = geminiChunks(scenario).map((chunk) => httpChunk(`data: ${chunk}\r\n\r\n`));
   const stream = scenario.pace === "drip" ? drip(pieces) : burst(pieces);

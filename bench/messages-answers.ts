@@ -3,7 +3,7 @@ import type { Scenario } from "./scenarios.ts";
 
 const usage = { input_tokens: 400, output_tokens: 100 };
 
-/** What a scenario's model says in the Messages dialect, worked out before the first request. */
+/** The answer of a scenario's model in the Messages dialect, made before the first request. */
 export function messagesAnswerOf({ id: model, reply, pace }: Scenario): Answer {
   const said = reply.fragments.join("");
   const head = { id: "msg_bench", type: "message", role: "assistant", model, stop_sequence: null };

@@ -28,7 +28,7 @@ export type Reply =
 
 export type Door = "chat" | "responses" | "messages" | "gemini";
 
-/** What stands before the name of a model that is asked in a dialect other than chat. */
+/** Prefixes that route a model to an upstream of another dialect than chat. */
 export const prefixes = { messages: "claude-", gemini: "gemini-" } as const;
 
 /** The rows every subject is measured on. */

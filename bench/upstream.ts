@@ -1,5 +1,5 @@
-// The model's end of every measurement, in a process of its own: it finds out which answer is
-// meant and writes bytes that were ready beforehand, so that it stays out of the figures.
+// The upstream of every measurement, in a separate process: it selects an answer by the request
+// and writes prepared bytes, so that its own cost stays out of the figures.
 import { createServer, type Socket } from "node:net";
 import { type Answer, answerOf, longAnswer, type Part } from "./answers.ts";
 import { geminiAnswerOf } from "./gemini-answers.ts";

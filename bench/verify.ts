@@ -3,7 +3,7 @@ import { headersOf } from "./ask.ts";
 import { type Reply, requestBody, requestPath, type Scenario } from "./scenarios.ts";
 import type { Subject } from "./subjects/subject.ts";
 
-/** What a client makes of an answer, whichever dialect it came in. */
+/** An answer as its client reads it, in any dialect. */
 type Heard = { text: string; name: string; arguments: string; ended: boolean };
 
 const chatCall = z.object({

@@ -1,4 +1,4 @@
-/** Clients of every door, each of which knows what it must be told. */
+/** Clients of every door, with the answers that each must receive. */
 
 import { builtinDialects } from "../src/dialects/registry.ts";
 import { doorPath } from "../test/support/door-path.ts";

@@ -33,7 +33,7 @@ export const openBefore =
     );
   };
 
-/** Patchbay with a store of its own, built before: the parts that compare stores run after it. */
+/** A built Patchbay with a separate store, for the parts that compare stores. */
 export const openStored = (
   upstream: Pick<Upstream, "port">,
   name: string,
@@ -43,7 +43,7 @@ export const openStored = (
     faces.filter((each) => each.costOnly !== true),
   );
 
-/** Patchbay that keeps so many turns to be looked at. */
+/** Patchbay with a limit on the turns that its console lists. */
 export const openKeeping = (
   upstream: Pick<Upstream, "port">,
   name: string,
@@ -75,13 +75,13 @@ type Settings = {
   readonly store?: string;
   /** The dialects it knows besides those of OpenAI. */
   readonly dialects?: readonly Translated[];
-  /** How many turns are kept to be looked at. */
+  /** Turns that the console lists. */
   readonly keep?: number;
   /** Which turns are recorded. */
   readonly recording?: string | undefined;
 };
 
-/** Without a setting, a store in memory: what it costs to keep turns is a part of its own. */
+/** Without a setting, the store is in memory; another part measures the cost of stores. */
 async function start(
   checkout: string,
   name: string,

@@ -1,19 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { fakeUpstream, type Body } from "../support/fake-upstream.ts";
 import { serve } from "../support/serve.ts";
 import { strictMessages, type SaidBlock } from "../support/strict-messages/upstream.ts";
-import { codexFolder, exec, missing } from "./codex.ts";
+import { codexFolder, exec, mcpServer, missing } from "./codex.ts";
 
-const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
-const withServer = `
-[mcp_servers.local]
-command = ${JSON.stringify(process.execPath)}
-args = [${JSON.stringify(server)}]
-default_tools_approval_mode = "approve"
-`;
+const withServer = mcpServer("local", new URL("./mcp-server.ts", import.meta.url));
 const patch = "*** Begin Patch\n*** Add File: patched.txt\n+by Claude\n*** End Patch\n";
 
 const thinks = (thinking: string): SaidBlock => ({ type: "thinking", thinking });

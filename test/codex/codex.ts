@@ -40,6 +40,14 @@ request_max_retries = 0
 stream_max_retries = 0
 `;
 
+/** Lines of configuration for an MCP server whose tools need no approval. */
+export const mcpServer = (name: string, script: URL): string => `
+[mcp_servers.${name}]
+command = ${JSON.stringify(process.execPath)}
+args = [${JSON.stringify(fileURLToPath(script))}]
+default_tools_approval_mode = "approve"
+`;
+
 /** A home and a work folder of Codex's own. */
 export type CodexFolder = AsyncDisposable & { readonly home: string; readonly work: string };
 

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { chunk, answerInChat, type FakeAnswer } from "../support/fake-model.ts";
 import {
@@ -14,7 +13,7 @@ import {
   type Step,
 } from "../support/fake-upstream.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
-import { exec, missing, codexFolder } from "./codex.ts";
+import { exec, mcpServer, missing, codexFolder } from "./codex.ts";
 
 /** Says one thing after the other, each as an answer to one request. */
 const script =
@@ -58,13 +57,7 @@ async function play(
   await judge({ heard: upstream.requests, work: here.work, served });
 }
 
-const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
-const withServer = `
-[mcp_servers.local]
-command = ${JSON.stringify(process.execPath)}
-args = [${JSON.stringify(server)}]
-default_tools_approval_mode = "approve"
-`;
+const withServer = mcpServer("local", new URL("./mcp-server.ts", import.meta.url));
 
 const broken = frame({ error: { message: "Out of memory." } });
 const patch = '*** Begin Patch\n*** Add File: made.txt\n+from a "chat" model\n*** End Patch\n';

@@ -1,17 +1,10 @@
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { codexFolder, exec, missing } from "../codex/codex.ts";
+import { codexFolder, exec, mcpServer, missing } from "../codex/codex.ts";
 import { answerInChat, type FakeAnswer } from "../support/fake-model.ts";
 import { fakeUpstream, type Body, type ReceivedRequest } from "../support/fake-upstream.ts";
 import { onto, serve } from "../support/serve.ts";
 
-const server = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
-const withServer = `
-[mcp_servers.corp]
-command = ${JSON.stringify(process.execPath)}
-args = [${JSON.stringify(server)}]
-default_tools_approval_mode = "approve"
-`;
+const withServer = mcpServer("corp", new URL("./mcp-server.ts", import.meta.url));
 
 const LIMIT = 32;
 const call = (name: string, input: unknown): FakeAnswer => ({

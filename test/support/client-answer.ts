@@ -20,6 +20,14 @@ export type ClientAnswer = {
   readonly stop: string;
   readonly error: Body | undefined;
 };
+export const noAnswer: ClientAnswer = {
+  text: "",
+  refusal: "",
+  reasoning: "",
+  calls: [],
+  stop: "",
+  error: undefined,
+};
 export type ClientCall = {
   readonly id: string;
   readonly kind: string;

@@ -3,7 +3,7 @@ import { readChatBody, readChatStream } from "./chat-reader.ts";
 import type { Body } from "./fake-upstream.ts";
 import { readResponsesBody, readResponsesStream } from "./responses-reader.ts";
 import type { Served } from "./serve.ts";
-import { received, type ClientAnswer } from "./client-answer.ts";
+import { noAnswer, received, type ClientAnswer } from "./client-answer.ts";
 import { doorPath } from "./door-path.ts";
 import { readGeminiAnswer, readGeminiBody, readGeminiFailure } from "./gemini-reader.ts";
 
@@ -105,20 +105,11 @@ export async function readAnswer(
   const body = JSON.parse(text) as Body;
   return status === 200
     ? { ...readBody(door, body), status }
-    : { ...nothing, error: errorIn(door, body), status };
+    : { ...noAnswer, error: errorIn(door, body), status };
 }
 
 const errorIn = (door: ReadDoor, { error }: Body): Body =>
   door === "gemini" ? readGeminiFailure(error as Body) : (error as Body);
-
-const nothing: ClientAnswer = {
-  text: "",
-  refusal: "",
-  reasoning: "",
-  calls: [],
-  stop: "",
-  error: undefined,
-};
 
 /** Reads a stream as the strictest client would, and throws at whatever that client may not be sent. */
 export const readStream = (door: ReadDoor, text: string): ClientAnswer =>

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ClientAnswer } from "./client-answer.ts";
+import { noAnswer, type ClientAnswer } from "./client-answer.ts";
 import type { Body } from "./fake-upstream.ts";
 
 export type GeminiForm = "sse" | "array";
@@ -246,15 +246,6 @@ export function readGeminiFailure(error: Body): Body {
 /** A stream as its client sees it; that of a failed answer has no end. */
 export function readGeminiAnswer(text: string): ClientAnswer {
   const { chunks, error } = readGeminiStream(text);
-  const read = chunks.length === 0 ? nothing : answerIn(foldGemini(chunks));
+  const read = chunks.length === 0 ? noAnswer : answerIn(foldGemini(chunks));
   return error === undefined ? read : { ...read, stop: "", error: readGeminiFailure(error) };
 }
-
-const nothing: ClientAnswer = {
-  text: "",
-  refusal: "",
-  reasoning: "",
-  calls: [],
-  stop: "",
-  error: undefined,
-};
