@@ -14,8 +14,9 @@ export type DialectTraits = {
   readonly instructions?: string | undefined;
   /** Other names that upstreams of the dialect give the conversation in their errors. */
   readonly blamedAs?: readonly string[] | undefined;
-  /** The field for the choice among the tools. */
+  /** The field for the choice among the tools, and that of an entry of `tools` that lists functions. */
   readonly toolChoice: string;
+  readonly functionList?: string | undefined;
   readonly format: {
     readonly path: string;
     /** The group below the path that holds a schema and its name. */

@@ -27,8 +27,7 @@ export const itemPlace = <Name extends AnyName>(
 ): number => places[at] ?? at;
 
 /** The path of a tool in the client's own request; `at`: its place in the list of tools. */
-export const toolPath = ({ path }: Pick<Tool, "path">, at: number): string =>
-  path ?? `tools[${at}]`;
+export const toolPath = (tool: Tool<AnyName>, at: number): string => tool.path ?? `tools[${at}]`;
 
 type Items = readonly Item<AnyName>[];
 

@@ -22,9 +22,6 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ["mcpServers", "mcp"],
 ]);
 
-/** The longest key in a path: a fault quotes the path. */
-const MAX_STEP = 100;
-
 const none: readonly Tool[] = [];
 
 /** The tools of a request. One object stands for a list of it. */
@@ -58,7 +55,8 @@ function readGroup(raw: unknown, path: string): readonly Tool[] {
       );
     const kind = kinds.get(key) ?? snakeName(key);
     const name = clientName(filledText(fieldsOf(listOf(value)?.[0])?.name) ?? kind);
-    const place = key.length > MAX_STEP ? path : `${path}.${key}`;
+    // A fault quotes the path.
+    const place = key.length > 100 ? path : `${path}.${key}`;
     const raw = { [key]: value };
     tools.push({ type: "builtin", path: place, kind, name, dialect: "gemini", raw });
   }

@@ -4,6 +4,7 @@ import type { DialectTraits } from "../../turn/dialect-traits.ts";
 export const geminiTraits: DialectTraits = {
   conversation: "contents",
   instructions: "systemInstruction",
+  functionList: "functionDeclarations",
   toolChoice: "toolConfig.functionCallingConfig",
   format: { path: "generationConfig.responseJsonSchema" },
   params: {

@@ -46,7 +46,7 @@ function ownSteps(steps: Steps, { plan, profile, traits }: Sent): Steps {
   const { conversation, instructions, blamedAs = [] } = words;
   const named = [conversation, instructions, ...blamedAs].find((one) => isAlike(one, head));
   if (named !== undefined) return itemSteps(named, rest, plan, words);
-  if (head === "tools") return toolSteps(rest, plan);
+  if (head === "tools") return toolSteps(rest, plan, words.functionList);
   const format = after(words.format.path, steps);
   if (format !== undefined) return formatSteps(format, plan, words);
   for (const { path, target = "" } of listParams(asked, profile, traits)) {
@@ -78,10 +78,10 @@ function itemSteps(
 const isSame = (asked: Plan["asked"], turn: Plan["turn"]): boolean =>
   (asked.items as unknown) === turn.items;
 
-function toolSteps([at = "", ...all]: Steps, { asked, turn, verdicts }: Plan): Steps {
-  // Some APIs have a list of functions within an entry.
-  const [list = "", nth, ...inEntry] = all;
-  const isNested = isAlike(list, "functionDeclarations");
+function toolSteps([at = "", ...all]: Steps, plan: Plan, functionList?: string): Steps {
+  const { asked, turn, verdicts } = plan;
+  const [list, nth, ...inEntry] = all;
+  const isNested = isAlike(functionList, list);
   const functions = isNested ? turn.tools.filter(({ type }) => type === "function") : turn.tools;
   const rest = isNested ? inEntry : all;
   const name = functions[Number(isNested ? nth : at)]?.name;
