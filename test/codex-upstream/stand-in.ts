@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -60,10 +60,12 @@ function answer(threadId: string, text = `I am ${threadId}.`): void {
   });
 }
 
-/** Answers once there is a file `go` in its home. */
+/** Makes a file `held` in its home, and answers once there is a file `go`. */
 function answerLater(threadId: string): void {
+  const home = process.env["CODEX_HOME"] ?? "";
+  writeFileSync(join(home, "held"), "");
   const timer = setInterval(() => {
-    if (!existsSync(join(process.env["CODEX_HOME"] ?? "", "go"))) return;
+    if (!existsSync(join(home, "go"))) return;
     clearInterval(timer);
     say({ method: "turn/started", params: { threadId, turn: { id: turnId } } });
     answer(threadId);
