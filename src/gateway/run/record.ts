@@ -61,6 +61,7 @@ export function keepAnswer(run: Run): void {
   if (state.store === noStore) return;
   const isWanted = run.conversation !== undefined || answers?.isWanted(turn) === true;
   if (run.isPrivate || isWanted) run.record = new AnswerRecord(answers);
+  run.isStoredFirst = run.record !== undefined || run.told !== undefined;
   const { params, tools } = turn;
   if (!run.route.wantsThoughts || tools.length === 0) return;
   if (params.store === false || params.n !== undefined) return;
@@ -74,11 +75,11 @@ type Saving = boolean | Promise<boolean>;
 const WAIT_MS = 2000;
 
 /**
- * Stores an answer before its end is sent, so that a client which has read the end can retrieve
- * it. Resolves to false if the answer is not stored in time; undefined: its end need not wait.
+ * Stores an answer whose end waits for it. Resolves to false if the answer is not stored in time;
+ * undefined: the end need not wait.
  */
 export function saveBeforeEnd(run: Run): Promise<boolean> | undefined {
-  if (run.record === undefined && run.completion === undefined) return undefined;
+  if (!run.isStoredFirst) return undefined;
   const { store, clock, report } = run.state;
   const saving = save(run, run.done(run.outcome, 200, run.fault));
   if (typeof saving === "boolean") return saving ? undefined : Promise.resolve(false);
