@@ -107,16 +107,17 @@ it.each([...stored, inBackground])(
   },
 );
 
-it("only the end of the last choice waits, so that the others are streamed", async () => {
+it("of several choices each end is streamed, and the end of the stream waits", async () => {
   await using slow = gatewayOnSlowStore();
   const asked = { messages, store: true, stream: true, n: 2 };
   const read = reading(await slow.ask("/chat/completions", asked));
   await slow.begun();
   expect(read.text.match(/Hello\./g)).toHaveLength(2);
-  expect(read.text.match(/finish_reason":"stop/g)).toHaveLength(1);
+  expect(read.text.match(/finish_reason":"stop/g)).toHaveLength(2);
+  expect(read.text).not.toContain("[DONE]");
   slow.commit();
   await read.ended;
-  expect(read.text.match(/finish_reason":"stop/g)).toHaveLength(2);
+  expect(read.text).toContain("[DONE]");
 });
 
 it.each(stored)("a whole answer waits until its %s is stored", async (kind, path, body) => {

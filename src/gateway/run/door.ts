@@ -53,21 +53,18 @@ export class StreamDoor implements Door {
   #isFull = false;
   /** The text from the end of a stored answer on; it is sent when the answer is stored. */
   #last: string | undefined;
-  /** Choices that have not ended. */
-  #open: number;
 
   constructor(run: Run, owner: DoorOwner) {
     this.#run = run;
     this.#owner = owner;
-    this.#open = run.turn.params.n ?? 1;
   }
 
   each(event: TurnEvent<ClientName>): void {
     if (this.#isOver) return;
     const writer = this.#writer ?? this.#begin(event);
     if (writer === undefined) return;
-    const { record, round, isStoredFirst } = this.#run;
-    if (isStoredFirst && this.#isEnd(event)) this.#last ??= "";
+    const { record, round, turn, isStoredFirst } = this.#run;
+    if (isStoredFirst && isEnd(event, turn.params.n)) this.#last ??= "";
     if (event.type === "frame" && event.ends === "terminal" && round?.straight === true)
       record?.forwarded(event);
     writer.each(event, this.#gather);
@@ -145,12 +142,6 @@ export class StreamDoor implements Door {
     reply.head(200, { ...headers, "content-type": streams.contentType(turn) }, ping);
   }
 
-  /** True for the end of the last choice, and for a failure. */
-  #isEnd(event: TurnEvent<ClientName>): boolean {
-    if (event.type === "turn-end") return --this.#open <= 0;
-    return event.type === "turn-fail" || (event.type === "frame" && event.ends !== undefined);
-  }
-
   readonly #gather = (piece: string): void => {
     if (this.#last === undefined) this.#text += piece;
     else this.#last += piece;
@@ -163,6 +154,12 @@ export class StreamDoor implements Door {
     this.#owner.over(outcome, 200);
   }
 }
+
+/** The end of one of several choices is not the end of the answer. */
+const isEnd = (event: TurnEvent<ClientName>, choices = 1): boolean =>
+  (event.type === "turn-end" && choices === 1) ||
+  event.type === "turn-fail" ||
+  (event.type === "frame" && event.ends !== undefined);
 
 /** Sent with an answer that could not be stored, or not yet. */
 const NOT_STORED = "patchbay-store: unconfirmed";

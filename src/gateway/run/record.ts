@@ -61,7 +61,7 @@ export function keepAnswer(run: Run): void {
   if (state.store === noStore) return;
   const isWanted = run.conversation !== undefined || answers?.isWanted(turn) === true;
   if (run.isPrivate || isWanted) run.record = new AnswerRecord(answers);
-  run.isStoredFirst = run.record !== undefined || run.told !== undefined;
+  run.isStoredFirst = (run.record ?? run.told) !== undefined;
   const { params, tools } = turn;
   if (!run.route.wantsThoughts || tools.length === 0) return;
   if (params.store === false || params.n !== undefined) return;
@@ -74,10 +74,7 @@ type Saving = boolean | Promise<boolean>;
 /** Milliseconds for which the end of an answer waits for the store. */
 const WAIT_MS = 2000;
 
-/**
- * Stores an answer whose end waits for it. Resolves to false if the answer is not stored in time;
- * undefined: the end need not wait.
- */
+/** Stores an answer before its end is sent; false if that takes too long. Undefined: the end need not wait. */
 export function saveBeforeEnd(run: Run): Promise<boolean> | undefined {
   if (!run.isStoredFirst) return undefined;
   const { store, clock, report } = run.state;

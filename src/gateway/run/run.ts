@@ -145,11 +145,7 @@ export class Run implements AttemptWatch {
   thoughts: ThoughtKeeper | undefined;
   /** Folds the events that the client receives, for threads and completions. */
   told: AnswerFold<ClientName> | undefined;
-  /**
-   * True for an answer that is stored before its end is sent: a response, a turn of a conversation
-   * or a thread, a completion. Its client may name it in the next request to any gateway on the
-   * same store. If the write came later, a deletion could find nothing and the answer would stay.
-   */
+  /** True if the answer is stored before its end is sent: the client may name it at once, at any gateway. */
   isStoredFirst = false;
   isSaved = false;
   #ownId: string | undefined;
