@@ -1,7 +1,7 @@
-import { wordsOnly } from "../turn/failure-reason.ts";
+import { clientReason, wordsOnly } from "../turn/failure-reason.ts";
 import type { AttemptReport, Happening, HappeningType, Report } from "./happening.ts";
 import { Metrics } from "./metrics.ts";
-import { RecentTurns } from "./recent-turns.ts";
+import { type RecentTurn, RecentTurns } from "./recent-turns.ts";
 
 /** Types that a listener receives only with the option `steps`. */
 export const stepTypes = ["step", "attempt", "call"] as const satisfies readonly HappeningType[];
@@ -89,6 +89,13 @@ export function withoutMessages(happening: Happening): Happening {
     default:
       return happening;
   }
+}
+
+/** The same turn for its client: without the files, addresses and accounts of this machine. */
+export function withoutInternals<One extends RecentTurn>(turn: One): One {
+  if (turn.type === "refusal") return turn;
+  const attempts = turn.attempts.map((one) => ({ ...one, reason: clientReason(one.reason) }));
+  return { ...turn, attempts };
 }
 
 const withWordsOnly = <One extends Pick<AttemptReport, "reason">>(one: One): One =>

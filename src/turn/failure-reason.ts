@@ -1,6 +1,6 @@
 /** The reason of a failed request to an upstream, for the operator. */
 
-import type { Fault } from "./fault.ts";
+import { type Fault, withoutInternal } from "./fault.ts";
 
 /** A reason holds no secrets. The message may quote the request; code and type are single words. */
 export type FailureReason = {
@@ -9,22 +9,32 @@ export type FailureReason = {
   readonly type?: string | undefined;
   /** The event, the upstream's own sentence and the remedy. */
   readonly message?: string | undefined;
+  /** The files, addresses and accounts of this machine in the message, which clients are not shown. */
+  readonly internal?: readonly string[] | undefined;
 };
 
 /** The most characters of an upstream's own sentence. */
 const LONGEST = 300;
 
 /** The reason of a fault. The sentence of the upstream in its message is cut to 300 characters. */
-export function reasonOf({ message, detail: { said = {} } }: Fault): FailureReason {
+export function reasonOf({ message, detail: { said = {}, internal } }: Fault): FailureReason {
   const { message: sentence = "", code, type } = said;
   const isLong = sentence.length > LONGEST;
   const cut = isLong ? message.replace(sentence, `${sentence.slice(0, LONGEST)}…`) : message;
-  return { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut) };
+  return { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut), internal };
 }
 
 /** The part of a reason that logs may hold: a sentence may quote the request. */
-export const wordsOnly = ({ code, type }: FailureReason): FailureReason | undefined =>
-  code === undefined && type === undefined ? undefined : { code, type };
+export const wordsOnly = ({ code, type, internal }: FailureReason): FailureReason | undefined =>
+  code === undefined && type === undefined && internal === undefined
+    ? undefined
+    : { code, type, internal };
+
+/** The reason as the client of the turn may see it. */
+export const clientReason = (reason: FailureReason | undefined): FailureReason | undefined => {
+  const { internal, message = "", ...words } = reason ?? {};
+  return reason && { ...words, message: withoutInternal(message, internal) };
+};
 
 /** The words to show after a fault, such as `insufficient_quota, requests`; may be empty. */
 export const reasonWords = ({ code, type }: FailureReason = {}): string =>

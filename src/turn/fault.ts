@@ -29,6 +29,8 @@ export type FaultDetail = {
   readonly allow?: string | undefined;
   /** The `content-encoding`s that the gateway reads. */
   readonly acceptEncoding?: string | undefined;
+  /** Parts of the message that clients must not see: files, addresses and accounts of this machine. */
+  readonly internal?: readonly string[] | undefined;
   /** Other fields for the log: never content or secrets. */
   readonly log?: Fields | undefined;
 };
@@ -47,6 +49,11 @@ export class Fault extends Error {
 
   get status(): number {
     return this.detail.status ?? faults[this.code].status;
+  }
+
+  /** The message for clients. The operator's has the parts that are hidden here too. */
+  get clientMessage(): string {
+    return withoutInternal(this.message, this.detail.internal);
   }
 
   get type(): string {
@@ -69,3 +76,7 @@ export class Fault extends Error {
     return fromUpstream === true;
   }
 }
+
+/** A message without its internal parts. */
+export const withoutInternal = (message: string, internal: FaultDetail["internal"] = []): string =>
+  internal.reduce((text, part) => text.replaceAll(part, "…"), message);

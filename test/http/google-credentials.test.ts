@@ -149,12 +149,12 @@ describe("an upstream with Google's credentials", () => {
     expect(authorizations()).toEqual([1, 2, 2].map((at) => `Bearer token-canary-${at}`));
   });
 
-  it("is not asked without a token; the reason is Google's", async () => {
+  it("is not asked without a token; the reason is Google's, without the account and its file", async () => {
     const refusal = { error: "invalid_grant", error_description: "Invalid JWT Signature." };
     const { ask, service } = await vertex({ give: () => [400, refusal] });
     const { status, text } = await ask();
     expect(status).toBe(401);
-    expect(text).toContain("robot@project.iam.example");
+    expect(text).toContain("… gave no token for the service account … in … (HTTP 400)");
     expect(text).toContain("invalid_grant: Invalid JWT Signature.");
     expect(service.requests).toEqual([]);
   });

@@ -40,9 +40,10 @@ export function openEntry(live: LiveGateway): Entry {
     const { report, routes, clock } = live.state;
     const fault = toFault(error, report, id);
     const date = clock.date();
-    const { status, code, detail } = fault;
+    const { status, code } = fault;
+    const { param, internal } = fault.detail;
     const route = exchange.path.slice(0, 200);
-    const refusal = { requestId: id, route, status, fault: code, param: detail.param };
+    const refusal = { requestId: id, route, status, fault: code, param, internal };
     report({ type: "refusal", at: date, ...refusal });
     const door = doorAt(routes, exchange);
     sendFault(exchange.reply, fault, { requestId: id, door, date });

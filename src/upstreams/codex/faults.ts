@@ -167,7 +167,11 @@ export function failureOf(error: unknown, codex: CodexContext): Failure {
   }
   const describe = failures[error.reason.type] as (codex: CodexContext, cause: Cause) => Failure;
   const failure = describe(codex, error.reason);
-  return { ...failure, fault: shown(codex, failure.fault) };
+  const { code, message, detail } = shown(codex, failure.fault);
+  // Codex's own words may name its home and the address of its model too.
+  const places = [...(detail.internal ?? []), codex.home, codex.origin];
+  const internal = places.filter((place) => place !== "" && message.includes(place));
+  return { ...failure, fault: new Fault(code, message, { ...detail, internal }) };
 }
 
 const failed =
@@ -194,6 +198,7 @@ const failures = {
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
+      { internal: [`\`${command}\``] },
     ),
   "foreign-home": ({ name, home }: CodexContext) =>
     final(
@@ -219,6 +224,7 @@ const failures = {
     passing(
       "upstream.unreachable",
       `The Codex process of upstream \`${name}\` did not start (${reason}); run \`CODEX_HOME=${home} ${file} app-server\` by hand to see why.`,
+      { internal: [`CODEX_HOME=${home} ${file}`] },
     ),
   unstartable: (_: CodexContext, { error }: { error: string }) =>
     passing(

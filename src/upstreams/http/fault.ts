@@ -214,7 +214,9 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
   // A server that sends such a status will send it again.
   const retry = cause === UNASKED ? false : undefined;
   const log = { upstream: name, cause };
-  return { fault: new Fault(code, message(failing, cause), { log, retry }, error), again };
+  const text = message(failing, cause);
+  const internal = text.includes(failing.origin) ? [failing.origin] : undefined;
+  return { fault: new Fault(code, text, { log, internal, retry }, error), again };
 }
 
 /** The transport's name of an error; undefined for an error of the gateway. */
