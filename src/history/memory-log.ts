@@ -309,14 +309,14 @@ export class MemoryLog implements Log {
   /** Adds an entry to the maps by id. */
   #name(made: MemoryEntry): Holding {
     const { tenant, kind, id } = made;
-    const isNamed = kind !== "rest" && id !== undefined;
-    const replaced = isNamed ? this.#tenants.get(tenant)?.byId[kind].get(id) : undefined;
-    // A replaced response can still be found by its items.
-    if (replaced !== undefined && kind !== "response") this.#remove(replaced);
     let held = this.#tenants.get(tenant);
     if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
     held.size++;
-    if (isNamed) held.byId[kind].set(id, made);
+    if (kind === "rest" || id === undefined) return held;
+    const replaced = held.byId[kind].get(id);
+    // A replaced response can still be found by its items.
+    if (replaced !== undefined && kind !== "response") this.#remove(replaced);
+    held.byId[kind].set(id, made);
     return held;
   }
 

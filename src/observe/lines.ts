@@ -14,10 +14,11 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   pause: "pause_turn",
 };
 
-const json = JSON.stringify;
-
-/** The fields of a turn's log line, as the text of a JSON object without its braces. One template writes them, because every turn has a line. */
-export function turnFields(turn: TurnDone): string {
+/**
+ * The fields of a turn's log line, as the text of a JSON object without its braces. One template
+ * writes them, because every turn has a line; `json` writes what is not a word of ours.
+ */
+export function turnFields(turn: TurnDone, json: (value: unknown) => string): string {
   const { fault, calls, rules, usage, firstEventMs } = turn;
   const reason = fault === undefined ? undefined : turn.attempts.at(-1)?.reason;
   const why =

@@ -59,7 +59,8 @@ export class AnswerFold<Name extends AnyName> {
   readonly #choices: (ChoiceFold<Name> | undefined)[] = [];
   #start: TurnStart | undefined;
   #usage: Usage | undefined;
-  #fault: Fault | undefined;
+  /** The failure that ended the stream. */
+  fault: Fault | undefined;
   #extra: Fields | undefined;
 
   /** Returns the item that the event closed, if it closed one. */
@@ -72,7 +73,7 @@ export class AnswerFold<Name extends AnyName> {
         this.#usage = event.usage;
         return undefined;
       case "turn-fail":
-        this.#fault = event.fault;
+        this.fault = event.fault;
         return undefined;
       case "frame":
         return undefined;
@@ -99,7 +100,7 @@ export class AnswerFold<Name extends AnyName> {
       extra: this.#extra === undefined ? start?.extra : { ...start?.extra, ...this.#extra },
       choices: this.#choices.flatMap((choice, index) => choice?.answer(index) ?? []),
       usage: this.#usage,
-      fault: this.#fault,
+      fault: this.fault,
     };
   }
 }
@@ -115,7 +116,7 @@ class ChoiceFold<Name extends AnyName> {
   #isFresh = true;
   #reasoning: OpenReasoning | undefined;
   readonly #calls = new Map<number, Writable<Call<Name>>>();
-  readonly #opaque = new Map<number, Writable<Opaque>>();
+  #opaque: Map<number, Writable<Opaque>> | undefined;
 
   answer(index: number): AnswerChoice<Name> {
     return {
@@ -195,14 +196,14 @@ class ChoiceFold<Name extends AnyName> {
         return closed(this.#calls.get(event.call), event);
       case "item-start": {
         const item: Opaque = { type: "opaque", dialect: event.dialect, raw: event.raw };
-        this.#opaque.set(event.item, item);
+        (this.#opaque ??= new Map()).set(event.item, item);
         this.items.push(item);
         return undefined;
       }
       case "item-note":
         return undefined;
       case "item-end": {
-        const item = this.#opaque.get(event.item);
+        const item = this.#opaque?.get(event.item);
         if (item !== undefined) item.raw = event.raw;
         return item;
       }

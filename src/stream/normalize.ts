@@ -157,7 +157,7 @@ class Choice<Name extends AnyName> {
   /** True if one of them was closed before it was whole. */
   #hasCutCall = false;
   /** Every item begun so far, as it was begun; undefined once it is closed. */
-  readonly #items = new Map<number, ItemStart | ItemEnd | undefined>();
+  #items: Map<number, ItemStart | ItemEnd | undefined> | undefined;
   /** The call that was written last; undefined if another part was. */
   #current: number | undefined;
 
@@ -239,15 +239,16 @@ class Choice<Name extends AnyName> {
 
   #item(event: OfItem<Name>, emit: Emit<TurnEvent<Name>>): void {
     const { item, raw, dialect } = event;
-    if (event.type !== "item-note" && !this.#items.has(item)) {
+    const items = (this.#items ??= new Map());
+    if (event.type !== "item-note" && !items.has(item)) {
       this.#close(true, emit);
       this.#current = undefined;
-      this.#items.set(item, event);
+      items.set(item, event);
       emit({ type: "item-start", choice: this.index, item, dialect, raw });
     }
-    if (event.type === "item-start" || this.#items.get(item) === undefined) return;
+    if (event.type === "item-start" || items.get(item) === undefined) return;
     this.#current = undefined;
-    if (event.type === "item-end") this.#items.set(item, undefined);
+    if (event.type === "item-end") items.set(item, undefined);
     emit(event);
   }
 
@@ -283,6 +284,7 @@ class Choice<Name extends AnyName> {
     this.#close(cut === "none" || (cut === "last" && this.#current !== undefined), emit);
     for (const call of this.#calls.keys())
       this.#endCall(call, cut === "none" || (cut === "last" && call !== this.#current), emit);
+    if (this.#items === undefined) return;
     for (const [item, begun] of this.#items) {
       if (begun === undefined) continue;
       this.#items.set(item, undefined);

@@ -102,4 +102,4 @@ export const anyTurnDone: fc.Arbitrary<TurnDone> = fc
 
 /** The fields of a turn in the log, read back. */
 export const loggedFields = (turn: TurnDone): Readonly<Record<string, unknown>> =>
-  JSON.parse(`{${turnFields(turn)}}`) as Record<string, unknown>;
+  JSON.parse(`{${turnFields(turn, JSON.stringify)}}`) as Record<string, unknown>;

@@ -335,13 +335,14 @@ export const choiceFields = new Set(
 export function changedFields(
   raw: Fields,
   known: ReadonlySet<string>,
-  seen: Map<string, unknown>,
+  reader: { seenFields: Map<string, unknown> | undefined },
 ): Fields | undefined {
   let changed: Record<string, unknown> | undefined;
   for (const key in raw) {
     const value = raw[key];
     if (known.has(key) || isNothing(value)) continue;
     const text = typeof value === "object" ? comparable(value) : value;
+    const seen = (reader.seenFields ??= new Map());
     if (seen.get(key) === text) continue;
     seen.set(key, text);
     (changed ??= {})[key] = value;

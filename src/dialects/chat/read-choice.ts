@@ -36,7 +36,7 @@ export class ChoiceReader {
   hasContent = false;
   isFinished = false;
   /** Vendor fields beside the message, as they came last. */
-  readonly seenFields = new Map<string, unknown>();
+  seenFields: Map<string, unknown> | undefined;
   readonly calls: CallAssembly;
   readonly #newId: NewId;
   readonly #out: Emit<Event>;

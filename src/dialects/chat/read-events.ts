@@ -55,7 +55,7 @@ class ChatReader implements EventReader {
   #areFinished = false;
   #links: Set<string> | undefined;
   #waitingLinks: string[] = [];
-  readonly #seenFields = new Map<string, unknown>();
+  seenFields: Map<string, unknown> | undefined;
   #waitingFields: Fields | undefined;
   #started = false;
   #id: string | undefined;
@@ -209,7 +209,7 @@ class ChatReader implements EventReader {
 
   /** Starts the turn. Vendor fields that come later are emitted with the first choice, once there is one. */
   #readHead(raw: Fields): void {
-    const extra = changedFields(raw, answerFields, this.#seenFields);
+    const extra = changedFields(raw, answerFields, this);
     if (!this.#started) {
       this.#started = true;
       this.#id = filledText(raw.id);
@@ -245,7 +245,7 @@ class ChatReader implements EventReader {
       // An entry without content is no choice.
       if ((delta ?? message ?? text ?? error ?? reason) == null) continue;
       const choice = this.#choice(isIndex(entry.index) ? entry.index : at);
-      const extra = changedFields(entry, choiceFields, choice.seenFields);
+      const extra = changedFields(entry, choiceFields, choice);
       if (extra !== undefined) this.#emitVendorExtra("choice", choice, extra);
       choice.each(entry, isWhole);
     }

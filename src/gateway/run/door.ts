@@ -205,16 +205,15 @@ export class WholeDoor implements Door {
 
   end(): void {
     if (this.#isOver) return;
-    const { dialect, turn, context, record } = this.#run;
-    const answer = this.#folded.answer();
-    if (answer.fault !== undefined) {
-      // The complete parts are kept; the client receives only the failure.
-      if (record !== undefined) dialect.writeAnswer(answer, turn, context);
-      return this.#owner.fail(answer.fault);
-    }
+    const { dialect, turn, record } = this.#run;
+    const { fault } = this.#folded;
+    if (fault !== undefined && record === undefined) return this.#owner.fail(fault);
     // An upstream may stream although a whole answer was asked for; then there is no body to forward.
-    const whole = this.#whole?.forwardable === true ? this.#whole : undefined;
-    const body = whole === undefined ? dialect.writeAnswer(answer, turn, context) : whole.data;
+    const isForwarded = fault === undefined && this.#whole?.forwardable === true;
+    const whole = isForwarded ? this.#whole : undefined;
+    const body = whole?.data ?? dialect.writeAnswer(this.#folded.answer(), turn, this.#run.context);
+    // The complete parts were kept as they were written; the client receives only the failure.
+    if (fault !== undefined) return this.#owner.fail(fault);
     // Set after writing: if that throws, the answer still has to be ended.
     this.#isOver = true;
     if (whole !== undefined) record?.forwarded(whole);

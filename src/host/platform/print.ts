@@ -16,6 +16,13 @@ const UNPRINTABLE = new RegExp(
 export const printable = (text: string): string =>
   text.replaceAll(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+/** Texts that are the same in JSON. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** A value as printable JSON, which else leaves C1 controls and marks of direction as they are. */
+export const printableJson = (value: unknown): string =>
+  typeof value === "string" && PLAIN.test(value) ? `"${value}"` : printable(JSON.stringify(value));
+
 type Lines = string | readonly string[];
 
 const textOf = (lines: Lines): string => [lines].flat().map(printable).join("\n");

@@ -10,7 +10,7 @@ import type {
 } from "../../observe/happening.ts";
 import { mainTypes } from "../../observe/bus.ts";
 import { turnFields } from "../../observe/lines.ts";
-import { printable } from "../platform/print.ts";
+import { printableJson } from "../platform/print.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { logLevels, type LogLevel } from "../config/log-level.ts";
 
@@ -34,17 +34,16 @@ export function openLog(level: LogLevel, descriptor = 2): Logger {
   const isLogged = (at: LogLevel): boolean => logLevels.indexOf(at) >= least;
   /** `fields`: the text of an object without its braces. */
   const write = (at: LogLevel, msg: string, fields: string): void => {
-    const head = `"time":"${new Date().toISOString()}","level":"${at}","msg":${JSON.stringify(msg)}`;
-    // JSON leaves C1 controls and marks of direction as they are.
-    out.add(`${printable(`{${head}${fields === "" ? "" : ","}${fields}}`)}\n`);
+    const rest = fields === "" ? "" : `,${fields}`;
+    out.add(`{"time":"${new Date().toISOString()}","level":"${at}","msg":${msg}${rest}}\n`);
   };
   const line = (at: LogLevel, msg: string, fields: object): void => {
-    if (isLogged(at)) write(at, msg, JSON.stringify(fields).slice(1, -1));
+    if (isLogged(at)) write(at, printableJson(msg), printableJson(fields).slice(1, -1));
   };
   const report = (happening: Happening): void => {
     if (happening.type === "turn") {
       const at = happening.outcome === "failed" ? "warn" : "info";
-      if (isLogged(at)) write(at, "turn", turnFields(happening));
+      if (isLogged(at)) write(at, `"turn"`, turnFields(happening, printableJson));
       return;
     }
     const { type, ...fields } = happening;
