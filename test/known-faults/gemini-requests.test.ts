@@ -507,6 +507,28 @@ describe("tools for Gemini", () => {
     });
   });
 
+  it.each(["gemini", "openai", "openai-responses", "anthropic"])(
+    "the second of two fields for one is dropped unsaid, on %s",
+    (to) => {
+      const contents = [{ role: "user", parts: [{ text: "Hi" }] }];
+      const both = { name: "look", parameters: schema, parametersJsonSchema: schema };
+      const bare = { name: "other", parametersJsonSchema: schema };
+      const tools = [{ functionDeclarations: [both, bare] }];
+      const generationConfig = {
+        responseMimeType: "application/json",
+        responseSchema: schema,
+        responseJsonSchema: schema,
+      };
+      const sent = sending(to, { contents, tools, generationConfig }, third);
+      if (to === "gemini") expect(geminiRefusal(sent.body, { model: third })).toBeUndefined();
+      const dropped = sent.decisions.filter(({ action }) => action === "dropped");
+      expect(dropped.map(({ path }) => path)).toEqual([
+        "tools[0].functionDeclarations[0].parameters",
+        "generationConfig.responseSchema",
+      ]);
+    },
+  );
+
   it("numbers come back as texts, or values that were not allowed (weave-os/router#65, gemini-cli#3178)", async () => {
     const numbered = { functionCall: { name: "look", args: { numbers: "7" } } };
     await using upstream = await fakeUpstream(() => json(geminiChunk([numbered], "STOP")));

@@ -28,7 +28,7 @@ import {
 } from "./read-fields.ts";
 import { readInstructions } from "./read-parts.ts";
 import { readSchema } from "./read-schema.ts";
-import { readToolConfig, readTools } from "./read-tools.ts";
+import { ONE_SCHEMA, readToolConfig, readTools } from "./read-tools.ts";
 import { geminiTraits } from "./traits.ts";
 
 /** The actions of a model that ask for an answer. */
@@ -78,6 +78,8 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
     own,
   );
   const { choice, rest, hints } = readToolConfig(fields.toolConfig, reports.repair);
+  const { tools, dropped } = readTools(fields.tools);
+  repairs.push(...dropped);
   const safety = readSafety(fields.safetySettings);
   return {
     dialect: "gemini",
@@ -85,9 +87,9 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
     model,
     items: system === undefined ? items : [system, ...items],
     places: system === undefined ? places : [0, ...places],
-    tools: readTools(fields.tools),
+    tools,
     toolChoice: choice,
-    format: readFormat(config.fields),
+    format: readFormat(config.fields, reports.drop),
     params: { ...readTier(params), ...config.params },
     stream,
     streamForm: stream ? formIn(path) : undefined,
@@ -222,10 +224,12 @@ function readTier({ serviceTier, ...params }: Params): Params {
 }
 
 /** Reads the type of the answer and its schema. The API holds the model to a schema. */
-function readFormat(config: Fields): Format | undefined {
+function readFormat(config: Fields, drop: Repair): Format | undefined {
   const type = optionalTextAt(config.responseMimeType, `${CONFIG}.responseMimeType`) ?? "";
-  for (const key of ["responseJsonSchema", "_responseJsonSchema", "responseSchema"] as const) {
-    if (config[key] == null || type === "text/x.enum") continue;
+  const schemas = ["responseJsonSchema", "_responseJsonSchema", "responseSchema"];
+  const [key, ...others] = schemas.filter((one) => config[one] != null);
+  if (key !== undefined && type !== "text/x.enum") {
+    for (const other of others) drop(`${CONFIG}.${other}`, ONE_SCHEMA);
     const schema = readSchema(config[key], `${CONFIG}.${key}`);
     const title = isFields(schema) ? filledText(schema.title) : undefined;
     const name = title?.replaceAll(/[^\w-]/g, "_").slice(0, 64) ?? "answer";

@@ -3,7 +3,9 @@ import { Fault } from "../../turn/fault.ts";
 import type { Decision } from "../../turn/decision.ts";
 import { repairInto } from "../shared/shape.ts";
 import { readSchema } from "./read-schema.ts";
-import { readToolConfig, readTools } from "./read-tools.ts";
+import { readToolConfig, readTools as read } from "./read-tools.ts";
+
+const readTools = (raw: unknown) => read(raw).tools;
 
 const paramOf = (act: () => unknown): string | undefined => {
   try {

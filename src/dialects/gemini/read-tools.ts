@@ -1,5 +1,6 @@
 /** Reads the tools of a request, and the choice among them. */
 
+import type { Decision } from "../../turn/decision.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { clientName } from "../../turn/names.ts";
 import type { Fields, FunctionTool, Tool, ToolChoice } from "../../turn/turn.ts";
@@ -22,22 +23,25 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ["mcpServers", "mcp"],
 ]);
 
-const none: readonly Tool[] = [];
+/** The tools of a request, and the fields that were left out of them. */
+type ReadTools = { readonly tools: readonly Tool[]; readonly dropped: readonly Decision[] };
 
-/** The tools of a request. One object stands for a list of it. */
-export function readTools(raw: unknown): readonly Tool[] {
-  if (raw == null) return none;
-  return Array.isArray(raw) ? readList(raw) : toolsIn(optionalListOf(raw, "tools"));
+/** One object stands for a list of it. */
+export function readTools(raw: unknown): ReadTools {
+  const list = optionalListOf(raw, "tools");
+  return list === raw ? readList(list) : toolsIn(list);
 }
 
-const toolsIn = (list: readonly unknown[]): readonly Tool[] =>
-  list.flatMap((one, at) => readGroup(one, `tools[${at}]`));
+function toolsIn(list: readonly unknown[]): ReadTools {
+  const dropped: Decision[] = [];
+  return { tools: list.flatMap((one, at) => readGroup(one, `tools[${at}]`, dropped)), dropped };
+}
 
 /** `BodyReader` gives the same array for the same tools. */
 const readList = memoizeByIdentity(toolsIn);
 
 /** Reads one entry: a list of functions, or tools that the provider runs. */
-function readGroup(raw: unknown, path: string): readonly Tool[] {
+function readGroup(raw: unknown, path: string, dropped: Decision[]): readonly Tool[] {
   const group = camelFieldsAt(raw, path, 'an object such as {"functionDeclarations":[…]}');
   const tools: Tool[] = [];
   for (const key of Object.keys(group)) {
@@ -45,7 +49,7 @@ function readGroup(raw: unknown, path: string): readonly Tool[] {
     if (value == null) continue;
     if (key === "functionDeclarations") {
       for (const [at, one] of optionalListOf(value, `${path}.${key}`).entries())
-        tools.push(readFunction(one, `${path}.${key}[${at}]`));
+        tools.push(readFunction(one, `${path}.${key}[${at}]`, dropped));
       continue;
     }
     if (typeof value !== "object")
@@ -66,7 +70,7 @@ function readGroup(raw: unknown, path: string): readonly Tool[] {
 const snakeName = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-function readFunction(raw: unknown, path: string): FunctionTool {
+function readFunction(raw: unknown, path: string, dropped: Decision[]): FunctionTool {
   const { name, description, parameters, parametersJsonSchema, ...rest } = camelFieldsAt(
     raw,
     path,
@@ -74,6 +78,8 @@ function readFunction(raw: unknown, path: string): FunctionTool {
   );
   const field = parametersJsonSchema == null ? "parameters" : "parametersJsonSchema";
   const schema = parametersJsonSchema ?? parameters;
+  if (parameters != null && parametersJsonSchema != null)
+    dropped.push({ path: `${path}.parameters`, action: "dropped", reason: ONE_SCHEMA });
   return {
     type: "function",
     path,
@@ -83,6 +89,9 @@ function readFunction(raw: unknown, path: string): FunctionTool {
     ...extraOf(rest),
   };
 }
+
+/** The API refuses the other field beside the one that is read. */
+export const ONE_SCHEMA = "there is another schema in the field for JSON schemas, which is read";
 
 /** The form of results, which other dialects do not declare, is a hint. */
 function extraOf({
