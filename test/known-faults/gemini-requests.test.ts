@@ -456,6 +456,18 @@ describe("ids and results for Gemini", () => {
   });
 });
 
+it.each(["openai", "openai-responses", "anthropic", "gemini"])(
+  "a result of no call is a 400 for good, or is lost: %s (gemini-cli#26956)",
+  (to) => {
+    const response = { functionResponse: { name: "look", response: { output: "canary" } } };
+    const contents = [{ role: "user", parts: [{ text: "Hi" }, response] }];
+    const { body, decisions } = sending(to, { contents }, third);
+    expect(JSON.stringify(body)).toContain("canary");
+    expect(JSON.stringify(body)).not.toMatch(/call_id|tool_use_id|functionResponse/);
+    expect(decisions).toMatchObject([{ path: "contents[0]", action: "changed" }]);
+  },
+);
+
 describe("tools for Gemini", () => {
   const proto = "gemini-2.0-flash";
   const odd = {
@@ -520,7 +532,8 @@ describe("tools for Gemini", () => {
         responseJsonSchema: schema,
       };
       const sent = sending(to, { contents, tools, generationConfig }, third);
-      if (to === "gemini") expect(geminiRefusal(sent.body, { model: third })).toBeUndefined();
+      const refusal = to === "gemini" && geminiRefusal(sent.body, { model: third });
+      expect(refusal || undefined).toBeUndefined();
       const dropped = sent.decisions.filter(({ action }) => action === "dropped");
       expect(dropped.map(({ path }) => path)).toEqual([
         "tools[0].functionDeclarations[0].parameters",

@@ -19,7 +19,7 @@ import { readContents } from "./read-contents.ts";
 import { DUMMY } from "./signature.ts";
 
 const hi = { role: "user", parts: [{ text: "Hi" }] };
-const ignored = { repair: () => {}, drop: () => {} };
+const ignored = { repair: () => {}, drop: () => {}, change: () => {} };
 const model = (...parts: unknown[]) => ({ role: "model", parts });
 const itemsOf = (...contents: unknown[]): readonly Item[] =>
   readContents([hi, ...contents], ignored).items.slice(1);

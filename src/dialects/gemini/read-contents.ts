@@ -22,7 +22,12 @@ const beside = new Set([
 ]);
 
 /** A result whose call is not yet known: clients may leave out the id of a call, or make up another. */
-type OpenResult = { readonly item: Writable<Result>; readonly id: string | undefined };
+type OpenResult = {
+  readonly item: Writable<Result>;
+  readonly id: string | undefined;
+  /** Its index among the items. */
+  readonly at: number;
+};
 
 type Conversation = {
   readonly items: readonly Item[];
@@ -143,7 +148,8 @@ class ContentsReader implements Conversation {
     };
     this.#message = undefined;
     this.#result = item;
-    this.#results.push({ item, id: filledText(optionalTextAt(id, `${where}.id`)) });
+    const named = filledText(optionalTextAt(id, `${where}.id`));
+    this.#results.push({ item, id: named, at: this.items.length });
     this.#add(item);
   }
 
@@ -278,9 +284,14 @@ class ContentsReader implements Conversation {
     if (this.#said.length > 0) this.#endSaid([]);
   }
 
-  /** Pairs the results of a turn of the user with the calls before it. */
+  /** Pairs the results of a turn of the user with the calls before it. Those of no call are the user's words. */
   #endResults(): void {
-    if (this.#results.length > 0) pair(this.#results, this.#calls, this.#ids);
+    const strays = this.#results.length > 0 ? pair(this.#results, this.#calls, this.#ids) : [];
+    for (const { item, at } of strays) {
+      this.items[at] = { type: "message", role: "user", parts: [strayHeading, ...item.parts] };
+      const path = `contents[${this.places[at]}]`;
+      this.#reports.change(path, "no call has the id of this result, so it is sent as text");
+    }
     this.#calls = [];
     this.#results = [];
   }
@@ -295,6 +306,7 @@ const hasContent = (part: Fields): boolean =>
   Object.keys(part).some((key) => part[key] != null && !beside.has(key));
 
 const emptyText: Part = { type: "text", text: "" };
+const strayHeading: Part = { type: "text", text: "The result of an earlier call:" };
 const NO_FIELD = "the API has no such field, and it is not known here";
 
 function isModelRole(role: unknown, path: string, repair: Repair): boolean {
@@ -347,20 +359,20 @@ function callId(content: number, part: number, name: string): string {
 
 /**
  * Finds the calls of results: by id; then, for results without a known id, by the name of the
- * function in order; then by position, if as many calls are left as results.
+ * function in order; then by position, if as many calls are left as results. Returns those of no call.
  */
 function pair(
   results: readonly OpenResult[],
   calls: readonly Call[],
   ids: ReadonlySet<string>,
-): void {
+): readonly OpenResult[] {
   const answered = new Set<string>();
   const unknown: OpenResult[] = [];
   for (const result of results) {
     if (result.id === undefined || !ids.has(result.id)) unknown.push(result);
     else answered.add((result.item.call = result.id));
   }
-  if (unknown.length === 0) return;
+  if (unknown.length === 0) return unknown;
   const open = new Map<string, Call[]>();
   for (const call of calls) {
     if (answered.has(call.id)) continue;
@@ -376,8 +388,7 @@ function pair(
     else answered.add((result.item.call = call.id));
   }
   const left = calls.filter(({ id }) => !answered.has(id));
-  for (const [at, { item, id }] of rest.entries()) {
-    const call = left.length === rest.length ? left[at] : undefined;
-    item.call = call?.id ?? id ?? "";
-  }
+  if (left.length !== rest.length) return rest;
+  for (const [at, { id }] of left.entries()) (rest[at] as OpenResult).item.call = id;
+  return [];
 }

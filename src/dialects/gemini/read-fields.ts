@@ -48,5 +48,5 @@ export function readWord<Word extends string>(
 export const numberIn = (value: unknown): unknown =>
   typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : value;
 
-/** Receives the forms that were mended, and fields that are left out. */
-export type Reports = { readonly repair: Repair; readonly drop: Repair };
+/** Receives the forms that were mended, fields that are left out, and content in another form. */
+export type Reports = { readonly [Key in "repair" | "drop" | "change"]: Repair };

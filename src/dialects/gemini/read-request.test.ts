@@ -281,7 +281,34 @@ describe("results", () => {
       ["f0", "1"],
       ["g1", "2"],
     ]);
-    expect(pairs([call("f"), call("g")], [result("x", "1", "own")])).toEqual([["own", "1"]]);
+    expect(pairs([call("f"), call("g")], [result("x", "1", "own")])).toEqual([]);
+  });
+
+  it("of no call are the user's words, and reported", () => {
+    const words = (output: string) => ({
+      type: "message",
+      role: "user",
+      parts: ["The result of an earlier call:", output].map((text) => ({ type: "text", text })),
+    });
+    const turn = read({
+      contents: [
+        { role: "user", parts: [result("f", "0")] },
+        { role: "model", parts: [call("g", "a")] },
+        { role: "user", parts: [result("g", "1", "a"), result("g", "2", "b"), result("h", "3")] },
+      ],
+    });
+    expect(turn.items).toMatchObject([
+      words("0"),
+      { type: "call", id: "a" },
+      { type: "result", call: "a" },
+      words("2"),
+      words("3"),
+    ]);
+    expect(turn.repairs?.map(({ path, action }) => [path, action])).toEqual([
+      ["contents[0]", "changed"],
+      ["contents[2]", "changed"],
+      ["contents[2]", "changed"],
+    ]);
   });
 
   it("belong to the calls of the turn before them", () => {

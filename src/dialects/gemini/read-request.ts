@@ -65,6 +65,7 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
   const reports: Reports = {
     repair: repairInto(repairs),
     drop: (place, reason) => void repairs.push({ path: place, action: "dropped", reason }),
+    change: (place, reason) => void repairs.push({ path: place, action: "changed", reason }),
   };
   const model = modelIn(path, fields);
   if (fields.contents === undefined && (fields.messages ?? fields.input) !== undefined)
@@ -79,7 +80,6 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
   );
   const { choice, rest, hints } = readToolConfig(fields.toolConfig, reports.repair);
   const { tools, dropped } = readTools(fields.tools);
-  repairs.push(...dropped);
   const safety = readSafety(fields.safetySettings);
   return {
     dialect: "gemini",
@@ -107,7 +107,7 @@ export function readRequest(asked: Fields, path: PathParams = {}): Turn {
       },
       ...group("hints", { ...group("toolConfig", hints), ...safety.hints }),
     },
-    repairs,
+    repairs: [...dropped, ...repairs],
     body,
   };
 }

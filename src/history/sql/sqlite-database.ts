@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { Fault } from "../../turn/fault.ts";
+import { Fault, type FaultCode } from "../../turn/fault.ts";
 import { closed } from "../write-queue.ts";
 import type { Database, OperationName } from "./operations.ts";
 
@@ -13,7 +13,7 @@ export type ThreadCall = {
 export type ThreadReply = {
   readonly id: number;
   readonly value?: unknown;
-  readonly fault?: Pick<Fault, "code" | "message" | "detail">;
+  readonly fault?: { readonly code: FaultCode; readonly message: string };
 };
 
 type Waiting = { resolve(value: unknown): void; reject(fault: Fault): void };
@@ -44,7 +44,7 @@ export function openSqlite(path: string): Database {
       waiting.delete(id);
       if (waiting.size === 0) worker.unref();
       if (fault === undefined) call?.resolve(value);
-      else call?.reject(new Fault(fault.code, fault.message, fault.detail));
+      else call?.reject(new Fault(fault.code, fault.message));
     });
     const end = (reason: unknown): void => {
       if (thread === started) thread = undefined;

@@ -118,13 +118,11 @@ function isMade(database: DatabaseSync, path: string): boolean {
     throw new Fault(
       "store.unusable",
       `${path} is the database of another program; name another file in \`store.path\`.`,
-      { internal: [path] },
     );
   if (version !== VERSION && !isEmpty)
     throw new Fault(
       "store.unusable",
       `${path} was written by another version of Patchbay (version ${version} of its tables, and this one has ${VERSION}); move it away, so that a new one is made, or name another file in \`store.path\`.`,
-      { internal: [path] },
     );
   return !isEmpty;
 }
@@ -172,8 +170,7 @@ export function sqliteFault(error: unknown, path: string): Fault {
   const result = (errcode ?? 0) & 0xff;
   const [fault, what] =
     byExtendedResult[errcode ?? 0] ?? byResult[result] ?? byErrno[code] ?? unknown;
-  const detail = { internal: [path, message] };
-  return new Fault(fault, `The store ${path} ${what} (${message}).`, detail, error);
+  return new Fault(fault, `The store ${path} ${what} (${message}).`, {}, error);
 }
 
 /** True if the file must be opened anew: there may be another at its path. */

@@ -100,9 +100,9 @@ async function reply({ id, name, query }: ThreadCall): Promise<void> {
     close();
     send({});
   } catch (error) {
-    const { code, message, detail } =
+    const { code, message } =
       error instanceof Fault ? error : new Fault("gateway.internal", String(error));
-    send({ fault: { code, message, detail } });
+    send({ fault: { code, message } });
   }
 }
 
