@@ -95,7 +95,7 @@ export function logLinesPage(): string {
 
 After this page you can read and filter the log of a gateway. The kinds of lines are compared with the code (\`npm run docs\`).
 
-The log is JSON lines on standard error. Each has \`time\`, \`level\` and \`msg\`. No line contains content or a key. \`--log-level\` (\`debug\`, \`info\`, \`warn\`, \`error\`, \`silent\`; default \`info\`) sets the lowest level. \`reason\` is the upstream's own \`code\` and \`type\`; with \`telemetry.upstream_messages: true\` also its \`message\`, up to 300 characters, which may quote a request. \`internal\` lists the files, addresses and accounts of this machine that a fault is about; clients read \`…\` in their place.
+The log is JSON lines on standard error. Each has \`time\`, \`level\` and \`msg\`. No line contains content or a key. \`--log-level\` (\`debug\`, \`info\`, \`warn\`, \`error\`, \`silent\`; default \`info\`) sets the lowest level. \`reason\` is the upstream's own \`code\` and \`type\`; with \`telemetry.upstream_messages: true\` also its \`message\`, up to 300 characters, which may quote a request. \`internal\` has the parts of a fault's message that name files, addresses and accounts of this machine; clients read \`…\` in their place.
 
 ${table(["`msg`", "level", "fields", "meaning"], [...rows, ...others])}
 

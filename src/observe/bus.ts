@@ -1,4 +1,4 @@
-import { clientReason, wordsOnly } from "../turn/failure-reason.ts";
+import { wordsOnly } from "../turn/failure-reason.ts";
 import type { AttemptReport, Happening, HappeningType, Report } from "./happening.ts";
 import { Metrics } from "./metrics.ts";
 import { type RecentTurn, RecentTurns } from "./recent-turns.ts";
@@ -91,12 +91,12 @@ export function withoutMessages(happening: Happening): Happening {
   }
 }
 
-/** The same turn for its client: without the files, addresses and accounts of this machine. */
-export function withoutInternals<One extends RecentTurn>(turn: One): One {
-  if (turn.type === "refusal") return turn;
-  const attempts = turn.attempts.map((one) => ({ ...one, reason: clientReason(one.reason) }));
-  return { ...turn, attempts };
-}
+/** The same turn for its client: without reasons that name files, addresses and accounts of this machine. */
+export const withoutInternals = <One extends RecentTurn>(turn: One): One =>
+  turn.type === "refusal" ? turn : { ...turn, attempts: turn.attempts.map(withoutInternal) };
+
+const withoutInternal = (one: AttemptReport): AttemptReport =>
+  one.reason?.internal === undefined ? one : { ...one, reason: undefined };
 
 const withWordsOnly = <One extends Pick<AttemptReport, "reason">>(one: One): One =>
   one.reason?.message === undefined ? one : { ...one, reason: wordsOnly(one.reason) };

@@ -1,6 +1,6 @@
 /** The reason of a failed request to an upstream, for the operator. */
 
-import { type Fault, withoutInternal } from "./fault.ts";
+import type { Fault } from "./fault.ts";
 
 /** A reason holds no secrets. The message may quote the request; code and type are single words. */
 export type FailureReason = {
@@ -9,7 +9,7 @@ export type FailureReason = {
   readonly type?: string | undefined;
   /** The event, the upstream's own sentence and the remedy. */
   readonly message?: string | undefined;
-  /** The files, addresses and accounts of this machine in the message, which clients are not shown. */
+  /** The parts of the message that clients are not shown: files, addresses and accounts of this machine. */
   readonly internal?: readonly string[] | undefined;
 };
 
@@ -21,20 +21,13 @@ export function reasonOf({ message, detail: { said = {}, internal } }: Fault): F
   const { message: sentence = "", code, type } = said;
   const isLong = sentence.length > LONGEST;
   const cut = isLong ? message.replace(sentence, `${sentence.slice(0, LONGEST)}…`) : message;
-  return { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut), internal };
+  const words = { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut) };
+  return { ...words, internal: internal?.map(withoutKeys) };
 }
 
 /** The part of a reason that logs may hold: a sentence may quote the request. */
 export const wordsOnly = ({ code, type, internal }: FailureReason): FailureReason | undefined =>
-  code === undefined && type === undefined && internal === undefined
-    ? undefined
-    : { code, type, internal };
-
-/** The reason as the client of the turn may see it. */
-export const clientReason = (reason: FailureReason | undefined): FailureReason | undefined => {
-  const { internal, message = "", ...words } = reason ?? {};
-  return reason && { ...words, message: withoutInternal(message, internal) };
-};
+  (code ?? type ?? internal) === undefined ? undefined : { code, type, internal };
 
 /** The words to show after a fault, such as `insufficient_quota, requests`; may be empty. */
 export const reasonWords = ({ code, type }: FailureReason = {}): string =>

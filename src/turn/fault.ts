@@ -1,6 +1,5 @@
 import { faults, type FaultSpec } from "./fault-table.ts";
 import type { RateLimits } from "./rate-limit.ts";
-import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
 
@@ -31,8 +30,8 @@ export type FaultDetail = {
   readonly acceptEncoding?: string | undefined;
   /** Parts of the message that clients must not see: files, addresses and accounts of this machine. */
   readonly internal?: readonly string[] | undefined;
-  /** Other fields for the log: never content or secrets. */
-  readonly log?: Fields | undefined;
+  /** The transport's name of the error, such as `ECONNREFUSED`. */
+  readonly cause?: string | undefined;
 };
 
 /** The only error this codebase throws on purpose. Its message names the thing and the remedy. */
@@ -51,9 +50,9 @@ export class Fault extends Error {
     return this.detail.status ?? faults[this.code].status;
   }
 
-  /** The message for clients. The operator's has the parts that are hidden here too. */
   get clientMessage(): string {
-    return withoutInternal(this.message, this.detail.internal);
+    const { internal = [] } = this.detail;
+    return internal.reduce((text, part) => text.replaceAll(part, "…"), this.message);
   }
 
   get type(): string {
@@ -76,7 +75,3 @@ export class Fault extends Error {
     return fromUpstream === true;
   }
 }
-
-/** A message without its internal parts. */
-export const withoutInternal = (message: string, internal: FaultDetail["internal"] = []): string =>
-  internal.reduce((text, part) => text.replaceAll(part, "…"), message);

@@ -27,8 +27,6 @@ type TokenRequest = {
   /** The account, as messages name it. */
   readonly named: string;
   readonly remedy: string;
-  /** Names in messages that clients must not see. */
-  readonly internal: readonly string[];
   /** The project that pays, if it is not the account's own. */
   readonly project?: string | undefined;
 };
@@ -110,7 +108,7 @@ class TokenSource {
 async function fetchToken(place: Place): Promise<Token> {
   const { clock, environment } = place;
   const asked = tokenRequest(place, "upstream.auth");
-  const { url, form, named, remedy, internal, project } = asked;
+  const { url, form, named, remedy, project } = asked;
   const { origin, pathname, search } = url;
   const { assertion = "", refresh_token = "", client_secret = "" } = form ?? {};
   const secrets = [assertion, refresh_token, client_secret].filter((one) => one !== "");
@@ -149,25 +147,26 @@ async function fetchToken(place: Place): Promise<Token> {
   const why = (word === said ? said : `${word}: ${said}`).replace(/\.$/, "");
   const evidence = `${origin} gave no token for ${named} (HTTP ${reply.status}): ${why}.`;
   if (reply.status === 429 || reply.status >= 500)
-    throw new Fault("upstream.failed", `${evidence} Try again later.`, { retry: true, internal });
-  throw new Fault("upstream.auth", `${evidence} ${remedy}`, { internal });
+    throw failed("upstream.failed", `${evidence} Try again later.`, true);
+  throw failed("upstream.auth", `${evidence} ${remedy}`);
 }
 
+/** Clients are shown only the beginning: the problem names files and accounts of this machine. */
+const failed = (code: FaultCode, problem: string, retry?: boolean): Fault =>
+  new Fault(code, `The upstream's credentials failed: ${problem}`, { retry, internal: [problem] });
+
 /** The fault of a server that sent no answer. */
-function unanswered(asked: TokenRequest, env: Environment, error: unknown): Fault {
-  const { url, form, named, internal } = asked;
-  const cause = error instanceof Fault ? error.detail.log?.cause : undefined;
-  const why = typeof cause === "string" ? cause : "no answer in time";
+function unanswered({ url, form, named }: TokenRequest, env: Environment, error: unknown): Fault {
+  const why = (error instanceof Fault && error.detail.cause) || "no answer in time";
   if (form !== undefined)
-    return new Fault(
+    return failed(
       "upstream.unreachable",
       `The token server ${url.origin} cannot be reached for ${named} (${why}). Check the network, and the proxy that the environment names.`,
-      { retry: true, internal },
+      true,
     );
-  return new Fault(
+  return failed(
     "upstream.auth",
     `No credentials of Google were found: ${VARIABLE} is not set, ${loginFile(env)} does not exist, and no metadata server answers at ${url.origin} (${why}). Set the variable to the key file of a service account, run ${LOGIN}, or set \`api_key\`.`,
-    { internal: [loginFile(env), ...internal] },
   );
 }
 
@@ -180,17 +179,14 @@ function tokenRequest({ clock, environment }: Place, code: FaultCode): TokenRequ
     const remedy = "Attach a service account to this machine.";
     const url = URL.parse(path, metadataServer(environment));
     if (url === null)
-      throw new Fault(
+      throw failed(
         code,
         "GCE_METADATA_HOST is not a host; write `host` or `host:port`, or unset it.",
       );
-    const named = "the service account of this machine";
-    return { url, named, remedy, internal: [url.origin], project: quota };
+    return { url, named: "the service account of this machine", remedy, project: quota };
   }
-  const wrong = (problem: string, ...content: readonly string[]): Fault => {
-    const internal = [file, ...content];
-    return new Fault(code, `The file ${file} with credentials of Google ${problem}`, { internal });
-  };
+  const wrong = (problem: string): Fault =>
+    failed(code, `The file ${file} with credentials of Google ${problem}`);
   const fields = fieldsOf(jsonOf(textOf(file, wrong)));
   if (fields === undefined) throw wrong(`is not a JSON object. Name another file in ${VARIABLE}.`);
   const given = (name: string): string => {
@@ -210,21 +206,12 @@ function tokenRequest({ clock, environment }: Place, code: FaultCode): TokenRequ
       client_secret: given("client_secret"),
       refresh_token: given("refresh_token"),
     };
-    const named = `the login in ${file}`;
-    return {
-      url,
-      form,
-      named,
-      remedy: `Run ${LOGIN} again.`,
-      internal: [file, url.origin],
-      project,
-    };
+    return { url, form, named: `the login in ${file}`, remedy: `Run ${LOGIN} again.`, project };
   }
   if (fields.type !== "service_account") {
     const type = /^\w{1,60}$/.exec(filledText(fields.type) ?? "")?.[0] ?? "unknown";
     throw wrong(
       `has the type \`${type}\`, which is not supported. Use the key file of a service account, run ${LOGIN}, or set \`api_key\`.`,
-      `\`${type}\``,
     );
   }
   const iat = Math.floor(clock.date() / 1_000);
@@ -240,7 +227,6 @@ function tokenRequest({ clock, environment }: Place, code: FaultCode): TokenRequ
     form: { grant_type: JWT_GRANT, assertion: [...parts, signature].join(".") },
     named: `the service account ${email} in ${file}`,
     remedy: "Create a new key for it, and check the clock of this machine.",
-    internal: [file, email, url.origin],
     project,
   };
 }

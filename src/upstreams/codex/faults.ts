@@ -167,10 +167,12 @@ export function failureOf(error: unknown, codex: CodexContext): Failure {
   }
   const describe = failures[error.reason.type] as (codex: CodexContext, cause: Cause) => Failure;
   const failure = describe(codex, error.reason);
-  const { code, message, detail } = shown(codex, failure.fault);
+  const fault = shown(codex, failure.fault);
+  const { code, message, detail } = fault;
   // Codex's own words may name its home and the address of its model too.
   const places = [...(detail.internal ?? []), codex.home, codex.origin];
   const internal = places.filter((place) => place !== "" && message.includes(place));
+  if (internal.length === 0) return { ...failure, fault };
   return { ...failure, fault: new Fault(code, message, { ...detail, internal }) };
 }
 
@@ -227,11 +229,7 @@ const failures = {
       { internal: [`CODEX_HOME=${home} ${file}`] },
     ),
   unstartable: (_: CodexContext, { error }: { error: string }) =>
-    passing(
-      "upstream.unreachable",
-      "The upstream could not start Codex; the gateway's log has the reason.",
-      { log: { error } },
-    ),
+    passing("upstream.unreachable", `The upstream could not start Codex (${error}); try again.`),
   closing: () => final("gateway.stopping", "The upstream is being closed; try again."),
   // Another process is started at once, so there is nothing to wait for.
   exited: ({ name }: CodexContext, { reason }: { reason: string }) => ({
@@ -245,7 +243,6 @@ const failures = {
     final(
       "upstream.headers_timeout",
       `The upstream did not answer \`${method}\` within ${Math.round(ms / 1000)} s; try again.`,
-      { log: { method } },
     ),
   rpc: (
     codex: CodexContext,
