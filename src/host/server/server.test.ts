@@ -1,8 +1,11 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { echo, closeAfterTest, gatewayThat, serving } from "../../../test/support/exchanges.ts";
+import { untilUnchanged } from "../../../test/support/loopback.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import type { Reply } from "../../gateway/http/exchange.ts";
 import { openGateway } from "../../gateway/gateway.ts";
@@ -102,6 +105,111 @@ describe("a server", () => {
     );
     expect(said).toMatch(/^HTTP\/1\.1 405 /);
     expect(said).toContain('"code":"request.method"');
+  });
+});
+
+/** The server's side of the next connection to it. */
+async function nextConnection(server: { readonly url: string }): Promise<Socket> {
+  const port = Number(new URL(server.url).port);
+  const { promise, resolve } = Promise.withResolvers<Socket>();
+  const seen = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    if (socket.localPort === port) resolve(socket);
+  };
+  subscribe("net.server.socket", seen);
+  return promise.finally(() => unsubscribe("net.server.socket", seen));
+}
+
+const GET = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+
+/** Reads the first bytes while the main thread stands still, as many as it says, and then all others. */
+const reader = `
+  const { workerData: { port, request, shared }, parentPort } = require("node:worker_threads");
+  const counts = new Int32Array(shared);
+  const socket = require("node:net").connect(port, "127.0.0.1");
+  socket.on("error", () => {}).on("close", () => parentPort.postMessage("closed"));
+  socket.write(request);
+  parentPort.on("message", () => socket.on("data", ({ length }) => {
+    Atomics.add(counts, 0, length);
+    if (counts[0] >= counts[1]) Atomics.notify(counts, 0);
+  }));
+  parentPort.postMessage("ready");
+`;
+
+/** Goes on in the phase of the event loop in which connections time out. */
+const inTimer = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+describe("a connection that was silent for a while", () => {
+  it.each(["", GET.slice(0, 20)])(
+    "is kept until its first request has come (%j)",
+    async (begun) => {
+      const server = await serving(({ reply }) => reply.end("Here."));
+      const connected = nextConnection(server);
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      socket.write(begun);
+      const own = await connected;
+      while (own.bytesRead < begun.length) await new Promise(setImmediate);
+      own.emit("timeout");
+      // What a server does at once or soon, it has done now.
+      for (let rounds = 0; rounds < 20; rounds++) await new Promise(setImmediate);
+      socket.write(GET.slice(begun.length).replace("\r\n", "\r\nconnection: close\r\n"));
+      expect(await text(socket)).toContain("Here.");
+    },
+  );
+
+  it("is kept if the next request came while the process stood still", async () => {
+    const server = await serving(({ reply }) => reply.end("Here."));
+    const connected = nextConnection(server);
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write(GET);
+    const own = await connected;
+    await once(socket, "data");
+    await inTimer();
+    socket.write(GET);
+    own.emit("timeout");
+    const [data] = (await once(socket, "data")) as [Buffer];
+    expect(data.toString()).toContain("Here.");
+    socket.destroy();
+  });
+
+  it("is kept if its client read its answer while the process stood still", async () => {
+    const piece = "x".repeat(64 * 1024);
+    let isFull = false;
+    let left = 400;
+    const server = await serving(({ reply }) => {
+      reply.head(200, {});
+      const more = (): void => {
+        while (left > 0 && !isFull) {
+          left--;
+          isFull = !reply.write(piece);
+        }
+        if (left === 0) reply.end();
+      };
+      reply.onDrain(() => {
+        isFull = false;
+        more();
+      });
+      more();
+    });
+    const connected = nextConnection(server);
+    const shared = new SharedArrayBuffer(8);
+    const counts = new Int32Array(shared);
+    const port = Number(new URL(server.url).port);
+    const request = GET.replace("\r\n", "\r\nconnection: close\r\n");
+    const workerData = { port, request, shared };
+    await using worker = new Worker(reader, { eval: true, workerData });
+    await once(worker, "message");
+    const own = await connected;
+    await untilUnchanged(() => left);
+    expect(left).toBeGreaterThan(0);
+    counts[1] = own.bytesWritten - own.writableLength;
+    await inTimer();
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- this is no window
+    worker.postMessage("read");
+    while ((counts[0] ?? 0) < (counts[1] ?? 0)) Atomics.wait(counts, 0, counts[0] ?? 0, 10);
+    own.emit("timeout");
+    await once(worker, "message");
+    expect(counts[0]).toBeGreaterThan(400 * piece.length);
   });
 });
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
@@ -59,11 +59,9 @@ export async function openServer(
     server.on("checkContinue", (request, response) => serve(request, response, true));
     // Other expectations may be ignored.
     server.on("checkExpectation", (request, response) => serve(request, response));
-    server.on("upgrade", (request, socket, head) =>
-      webSockets.open(request, withoutTimeout(socket), head),
-    );
+    server.on("upgrade", (request, socket, head) => webSockets.open(request, socket, head));
     server.on("connect", (_request, socket) => refuseTunnel(socket));
-    server.on("timeout", endIdle);
+    server.on("timeout", (socket) => void endIdle(socket));
     server.on("connection", (socket) => {
       // Read each time: a new configuration may change it.
       server.timeout = gateway.stallMs;
@@ -150,23 +148,25 @@ function answerExpectation(
   else response.shouldKeepAlive = false;
 }
 
-/** Removes the time limits of HTTP from the connection of a WebSocket. */
-function withoutTimeout(socket: Duplex): Duplex {
-  if (socket instanceof Socket) socket.setTimeout(0);
-  return socket;
-}
-
 /**
- * Ends a connection that was silent for a while, unless it waits for an answer: that may take
- * long, but one that the client does not read would hold an upstream for nothing.
+ * Ends a connection that was silent for a while: one that is kept after its last answer, and one
+ * whose client does not read, because it would hold an upstream for nothing. An answer may take
+ * long, and the first request of a connection has a time limit of its own.
  */
-function endIdle(socket: Socket): void {
+async function endIdle(socket: Socket): Promise<void> {
+  const moved = bytesMoved(socket);
+  // After this process stood still, its timers run before it reads and sends anything.
+  await setImmediate();
+  if (bytesMoved(socket) !== moved) return void socket.setTimeout(socket.timeout ?? 0);
   const { latest, open } = connectionOf(socket);
-  const isAwaited = latest !== undefined && !latest.writableFinished;
-  if (socket.writableLength === 0 && isAwaited) return;
+  if (socket.writableLength === 0 && latest?.writableFinished !== true) return;
   if (socket.writableLength > 0) for (const reply of open) reply.stalled();
   socket.destroy();
 }
+
+/** Bytes that the client has sent and those that it has taken. */
+const bytesMoved = ({ bytesRead, bytesWritten, writableLength }: Socket): number =>
+  bytesRead + bytesWritten - writableLength;
 
 /** The host that a request names. Of a whole address, as clients send it to a proxy, only the path is kept in the request. */
 function takeHost(request: IncomingMessage): string {
