@@ -20,7 +20,7 @@ import {
   rootOf,
   Unreachable,
 } from "../remote.ts";
-import { answerProblems, cityIn, disagreements, useToolBlocks } from "../smoke/judge.ts";
+import { answerProblems, cityIn, useToolBlocks } from "../smoke/judge.ts";
 import {
   addressOf,
   figuresInHead,
@@ -76,7 +76,7 @@ function refuseContradiction({
     );
 }
 
-function* lines({ ok, url, model, least, answers, problems }: SmokeReport): Generator<string> {
+function* lines({ ok, url, model, least, answers }: SmokeReport): Generator<string> {
   yield `${url}, model ${model}: bursts of ${least} or more calls`;
   yield "";
   const rows = aligned([
@@ -89,12 +89,9 @@ function* lines({ ok, url, model, least, answers, problems }: SmokeReport): Gene
     for (const problem of answer.problems) yield `        ${problem}`;
   }
   yield "";
-  yield* problems;
   const good = answers.filter((answer) => answer.problems.length === 0).length;
   const sum = `${good} of ${answers.length} answers are correct`;
-  yield ok
-    ? `${sum}.`
-    : `${sum}${problems.length > 0 ? ", and streams differ from whole answers" : ""}. The test failed.`;
+  yield ok ? `${sum}.` : `${sum}. The test failed.`;
 }
 
 function rowOf({ scene, seen, problems }: SmokeAnswer): readonly string[] {
@@ -159,8 +156,6 @@ export type SmokeReport = {
   readonly model: string;
   readonly least: number;
   readonly answers: readonly SmokeAnswer[];
-  /** Contradictions between answers. */
-  readonly problems: readonly string[];
 };
 
 export async function look({ expect: least, atMost, ...options }: Look): Promise<SmokeReport> {
@@ -182,10 +177,8 @@ export async function look({ expect: least, atMost, ...options }: Look): Promise
       problems: [...seen.problems, ...answerProblems(scene, seen, bounds)],
     });
   }
-  // Only answers without problems are compared.
-  const problems = disagreements(answers.filter(({ problems }) => problems.length === 0));
-  const ok = problems.length === 0 && answers.every(({ problems }) => problems.length === 0);
-  return { ok, url: target.url, model, least, answers, problems };
+  const ok = answers.every(({ problems }) => problems.length === 0);
+  return { ok, url: target.url, model, least, answers };
 }
 
 async function ask(

@@ -1,7 +1,7 @@
 import { errorsIn } from "../../src/inspection.ts";
 import { jsonOf } from "../../src/terminal.ts";
 import { type ReadAnswer, clientOf, type SeenCall } from "./clients.ts";
-import { sceneName, weatherTool, type Scene } from "./scene.ts";
+import { weatherTool, type Scene } from "./scene.ts";
 
 export type Bounds = { readonly least: number; readonly most: number };
 
@@ -105,25 +105,3 @@ const entities: Readonly<Record<string, string>> = {
 };
 const plain = (text: string): string =>
   text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => entities[entity] ?? entity);
-
-/** Differences between a stream and the whole answer to the same request. */
-export function disagreements(
-  answers: readonly { readonly scene: Scene; readonly seen: ReadAnswer }[],
-): string[] {
-  const problems: string[] = [];
-  for (const one of answers) {
-    const other = answers.find(
-      ({ scene }) =>
-        scene.door === one.scene.door && scene.output === one.scene.output && !scene.stream,
-    );
-    if (!one.scene.stream || other === undefined) continue;
-    const [here, there] = [named(one.seen), named(other.seen)];
-    if (here !== there)
-      problems.push(
-        `${sceneName(one.scene)} made ${here || "no calls"} and ${sceneName(other.scene)} ${there || "none"}`,
-      );
-  }
-  return problems;
-}
-
-const named = ({ calls }: ReadAnswer): string => calls.map(({ name }) => name).join(", ");

@@ -63,7 +63,6 @@ export type Scene = {
   readonly output: OutputMode;
 };
 
-/** Each stream is followed by the whole answer with which it must agree. */
 export const scenes: readonly Scene[] = (Object.keys(bodies) as DoorName[]).flatMap((door) =>
   (["openai-json", "obsidian-xml"] as const).flatMap((output) =>
     [true, false].map((stream) => ({ door, stream, output })),

@@ -118,21 +118,6 @@ describe("a gateway that does not", () => {
             : /^HTTP 502: /,
       );
   });
-
-  it("is told that stream and whole answer disagree", async () => {
-    const turns = Array.from({ length: SCENES / 2 }, () => [
-      [three],
-      [{ calls: three.calls.slice(0, 2) }],
-    ]).flat();
-    const script = { sequence: "requests", turns };
-    await using served = await serve({
-      upstreams: { actor: { dialect: "scripted", script } },
-      models: { "*": "actor/scripted" },
-    });
-    const report = await smoke(served.url);
-    expect({ ok: report.ok, flaws: flaws(report) }).toEqual({ ok: false, flaws: [] });
-    expect(report.problems).toHaveLength(SCENES / 2);
-  });
 });
 
 /** Somebody else's server, which knows nothing of statistics. */
