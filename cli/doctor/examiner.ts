@@ -17,13 +17,12 @@ import {
   findGateways,
   foreignFolders,
   type LocalGateway,
+  refusal,
   runtimeFolders,
   version,
 } from "../../src/terminal.ts";
 import { loadConfig, type ConfigOrigin } from "../../src/configuration.ts";
 import { firstModel, readinessOf, type RemoteGateway } from "../remote.ts";
-import { look } from "../commands/smoke.ts";
-import { sceneName, scenes } from "../smoke/scene.ts";
 import { check, wordsOfFault } from "./check.ts";
 import { environmentChecks, type Examined, examine } from "./examine.ts";
 import { planProbe, runProbe } from "./probe.ts";
@@ -127,11 +126,15 @@ function openOrFault(config: Parameters<typeof openGateway>[0]) {
 
 /** Looks at a gateway elsewhere as its clients see it; undefined if no gateway answers there. */
 export async function remoteExaminer(remote: RemoteGateway): Promise<Examiner | undefined> {
-  const { url, key } = remote;
+  const { url } = remote;
   const ready = await readyChecks(remote);
   if (ready === undefined) return undefined;
-  const named = async (model: string | undefined): Promise<string> =>
-    model ?? (await firstModel(remote));
+  const noProbe = (): Promise<never> =>
+    Promise.reject(
+      refusal(
+        `\`--probe\` needs a gateway of yours on this machine. To send real requests through this one: patchbay smoke --url ${url}`,
+      ),
+    );
   return {
     by: "remote",
     url,
@@ -150,8 +153,8 @@ export async function remoteExaminer(remote: RemoteGateway): Promise<Examiner | 
           : check("gateway.key", url, "wrong", why[0] ?? "", why[1] ?? "Pass its key with --key.");
       return { checks: [...ready, keyCheck] };
     },
-    plan: async (model) => ({ upstream: url, model: await named(model), requests: scenes.length }),
-    probe: async (model) => remoteProbe(url, await named(model), key),
+    plan: noProbe,
+    probe: noProbe,
     [Symbol.asyncDispose]: nothing,
   };
 }
@@ -169,27 +172,10 @@ async function readyChecks(remote: RemoteGateway): Promise<readonly Check[] | un
     const evidence = isReady
       ? "only the gateway itself can test its key"
       : `cannot serve (${String(state)})`;
-    const proof = `${remedy}, or send real requests through it: --probe`;
+    const proof = `${remedy}, or send real requests through it: patchbay smoke --url ${url}`;
     return check("upstream.reached", name, isReady ? "unknown" : "wrong", evidence, proof);
   });
   return [own, ...states];
-}
-
-/** The calls of `patchbay smoke`: through every door, streamed and whole. */
-async function remoteProbe(url: string, model: string, key: string | undefined): Promise<Probe> {
-  const { answers } = await look({ url, key, model, expect: 2, timeout: 60 });
-  const checks = answers.map(({ scene, seen, problems: [flaw] }) =>
-    flaw === undefined
-      ? check("probe.burst", model, "ok", `${sceneName(scene)}: ${seen.calls.length} calls came`)
-      : check(
-          "probe.burst",
-          model,
-          "wrong",
-          `${sceneName(scene)}: ${flaw}`,
-          "Run patchbay doctor --probe on its machine.",
-        ),
-  );
-  return { upstream: url, model, requests: scenes.length, checks, capabilities: {} };
 }
 
 /** Finds the gateways of this user, and reports the sockets that killed gateways have left behind. */

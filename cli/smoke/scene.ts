@@ -69,9 +69,6 @@ export const scenes: readonly Scene[] = (Object.keys(bodies) as DoorName[]).flat
   ),
 );
 
-export const sceneName = ({ door, stream, output }: Scene): string =>
-  `${door} ${stream ? "stream" : "whole"} ${output}`;
-
 /** The request of a scene for a number of calls, without its model. */
 export const bodyFor = ({ door, stream }: Scene, count: number): Fields =>
   bodies[door](prompt(count), stream);

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../src/observe/console/wire-checks.ts";
 import { answerInChat } from "../support/fake-model.ts";
 import { fakeUpstream, json, type FakeUpstream } from "../support/fake-upstream.ts";
+import { serve } from "../support/serve.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 type Report = {
@@ -132,6 +133,19 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     expect(again.probe).toMatchObject({ capabilities: {}, written: null });
   });
 
+  it("refuses to probe a gateway elsewhere, and names smoke", async () => {
+    await using terminal = openTerminal();
+    await using served = await serve({});
+    const { url } = served;
+    const { code, checks } = await report(terminal, ["--url", url, "--probe"]);
+    expect(code).toBe(1);
+    expect(checks.find(({ id }) => id === "probe.model")).toMatchObject({
+      outcome: "wrong",
+      evidence: "`--probe` needs a gateway of yours on this machine",
+      remedy: `To send real requests through this one: patchbay smoke --url ${url}`,
+    });
+  });
+
   it("reports credentials that keep a gateway from being opened, as check does", async () => {
     await using terminal = openTerminal();
     terminal.configure(
@@ -140,7 +154,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const env = { GOOGLE_APPLICATION_CREDENTIALS: "/nowhere/key.json" };
     const { code, checks } = await report(terminal, [], env);
     const evidence =
-      "The file /nowhere/key.json with credentials of Google cannot be read (ENOENT)";
+      "The upstream's credentials failed: The file /nowhere/key.json with credentials of Google cannot be read (ENOENT)";
     expect(code).toBe(1);
     expect(checks[0]).toMatchObject({ id: "gateway.opened", outcome: "wrong", evidence });
     const { errors } = await terminal.patchbayWith(env, "check");
