@@ -137,6 +137,8 @@ async function throughProxy(
   };
   await using served = await serve(config);
   await using other = await serve(config);
+  // A store takes a moment to open, which is not scaled; an answer in the background begins after it.
+  for (const { url } of [served, other]) await fetch(`${url}/v1/responses/resp_none`);
   await using proxy = await impatientProxy(served.url);
   await using otherProxy = await impatientProxy(other.url);
   await use(proxy.url, otherProxy.url);

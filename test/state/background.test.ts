@@ -9,6 +9,7 @@ import { answerInChat, answerInResponses, chunk } from "../support/fake-model.ts
 import {
   done,
   fakeUpstream,
+  hang,
   json,
   sse,
   type FakeUpstream,
@@ -179,6 +180,24 @@ describe("a response in the background", () => {
     expect(types.at(-1)).toBe("response.completed");
     rmSync(folder, { recursive: true });
   }, 120_000);
+
+  it("sends the head of its stream before the upstream has said anything", async () => {
+    await using upstream = await fakeUpstream(() => sse(hang));
+    await using served = await serve({
+      ...onto("chat", upstream.url),
+      server: { keepalive_ms: 0 },
+    });
+    const begun = await fetch(`${served.url}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...asked, stream: true }),
+    });
+    expect(begun.headers.get("content-type")).toMatch("text/event-stream");
+    const { id } = await clientOf(served).responses.create(asked);
+    const followed = await fetch(`${served.url}/v1/responses/${id}?stream=true`);
+    expect(followed.headers.get("content-type")).toMatch("text/event-stream");
+    for (const { body } of [begun, followed]) await body?.cancel();
+  });
 
   it("is deleted while it is made, and does not come back", async () => {
     await using upstream = await halting("chat");

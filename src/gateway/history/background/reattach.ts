@@ -54,6 +54,7 @@ export async function sendEvents(
     isGone = true;
     goOn();
   });
+  reply.write(""); // This sends the head: a model may think long before its first word.
   try {
     for await (const text of events) {
       if (!isGone && text !== "" && !reply.write(text))
