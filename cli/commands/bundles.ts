@@ -142,25 +142,13 @@ async function askLive(
   else print(againstLines(result));
 }
 
-function againstLines({
-  target,
-  outcome,
-  recorded,
-  live,
-  difference,
-  value,
-}: AgainstResult): string[] {
+function againstLines({ target, outcome, recorded, live, difference }: AgainstResult): string[] {
   const lines = [`Recorded: ${summaryLine(recorded)}`, `${target}: ${summaryLine(live)}`];
   if (outcome === "unreachable")
     return [...lines, "Nothing was compared, because the upstream did not answer."];
   if (difference !== undefined)
     return [...lines, `The answers differ: ${difference.what}.`, ...sidesOf(difference)];
-  if (value === undefined) return [...lines, "The answers are the same; words are not compared."];
-  return [
-    ...lines,
-    `The answers are the same; words and values are not compared, such as those of ${value.what}:`,
-    ...sidesOf(value),
-  ];
+  return [...lines, "The answers are the same; words and values are not compared."];
 }
 
 const sidesOf = (difference: AnswerDifference): string[] =>

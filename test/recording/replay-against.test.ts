@@ -83,16 +83,13 @@ const nobody = "http://127.0.0.1:9/v1";
 
 describe("a recorded turn asked again of a live upstream", () => {
   it("is the same where it makes the same calls", async () => {
-    const { outcome, value } = await asked({ live: saying({ ...paris, text: "I will see." }) });
-    expect({ outcome, value }).toEqual({ outcome: "same", value: undefined });
+    const { outcome } = await asked({ live: saying({ ...paris, text: "I will see." }) });
+    expect(outcome).toBe("same");
   });
 
-  it("is the same where only a value of a call differs, which is noted", async () => {
+  it("is the same where only a value of a call differs", async () => {
     const london = callOf("get_weather", { city: "London", days: 2 });
-    expect(await asked({ live: saying(london) })).toMatchObject({
-      outcome: "same",
-      value: { what: "call 1 (get_weather), `city`", recorded: "Paris", live: "London" },
-    });
+    expect((await asked({ live: saying(london) })).outcome).toBe("same");
   });
 
   it("is the same on an upstream of another dialect and model", async () => {
@@ -251,7 +248,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
       out: [
         recorded,
         "fake/m: 200, text, calls of get_weather",
-        "The answers are the same; words are not compared.\n",
+        "The answers are the same; words and values are not compared.\n",
       ].join("\n"),
     });
     expect(await replayed()).toEqual({
@@ -308,7 +305,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
     expect(await replayed("nope", "--anyway")).toMatchObject({ code: 2, out: "" });
     expect(upstream.requests).toEqual([]);
     const { code, out } = await replayed("fake", "--anyway");
-    expect(out).toContain("The answers are the same; words are not compared.");
+    expect(out).toContain("The answers are the same; words and values are not compared.");
     expect(code).toBe(0);
     expect(upstream.requests[0]?.text).not.toContain("Paris?");
   });

@@ -23,7 +23,7 @@ const DEEPEST = 500;
 type Place = { readonly path: string; readonly key: string; readonly depth: number };
 
 /** One comparison of two turns: an id of one has the same counterpart in the other everywhere. */
-export class Comparison {
+class Comparison {
   /** Texts of a masked bundle need only have the same size, because texts of the gateway are masked too. */
   readonly #isMasked: boolean;
   readonly #ids = new Map<string, string>();

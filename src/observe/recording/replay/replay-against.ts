@@ -19,7 +19,7 @@ import {
   wireFrames,
   type ReadCall,
 } from "../read-answer.ts";
-import { Comparison, withoutQuery } from "./compare.ts";
+import { withoutQuery } from "./compare.ts";
 import { askAgain, refuseUnstored, type SeenReply } from "./replay.ts";
 
 export type AgainstOptions = {
@@ -47,8 +47,6 @@ export type AgainstResult = {
   readonly recorded: GivenSummary;
   readonly live: GivenSummary;
   readonly difference?: AnswerDifference | undefined;
-  /** A value of a call that differs: such a difference does not count. */
-  readonly value?: AnswerDifference | undefined;
 };
 
 export async function replayAgainst(
@@ -71,9 +69,7 @@ export async function replayAgainst(
   const found = { target, recorded: summaryOf(recorded), live: summaryOf(live) };
   if (UNREACHABLE.test(ended?.fault ?? "")) return { ...found, outcome: "unreachable" };
   const difference = compareAnswers(recorded, live);
-  if (difference !== undefined) return { ...found, outcome: "different", difference };
-  const value = bundle.head.content === "full" ? compareValues(recorded, live) : undefined;
-  return { ...found, outcome: "same", value };
+  return { ...found, outcome: difference === undefined ? "same" : "different", difference };
 }
 
 const UNREACHABLE = /^upstream\.(?:unreachable|connect_timeout)$/;
@@ -233,19 +229,6 @@ function compareCalls(
   return extra === undefined || left
     ? undefined
     : { what: `call ${known.length + 1} differs`, recorded: undefined, live: extra.name };
-}
-
-/** The first value of a call that differs. Values of a model's calls vary, so it is only shown. */
-function compareValues(recorded: GivenAnswer, live: GivenAnswer): AnswerDifference | undefined {
-  for (const [at, then] of recorded.calls.entries()) {
-    const now = live.calls[at];
-    if (now === undefined) return undefined;
-    const found = new Comparison(false).first(argumentsOf(then), argumentsOf(now));
-    if (found === undefined) continue;
-    const place = found.path === "" ? "" : `, \`${found.path}\``;
-    return { what: `${nameOf(then, at)}${place}`, recorded: found.recorded, live: found.replayed };
-  }
-  return undefined;
 }
 
 const nameOf = ({ name }: ReadCall, at: number): string => `call ${at + 1} (${name})`;
