@@ -116,8 +116,12 @@ export type UpstreamDialect = {
   readonly profile?: Profile | undefined;
 };
 
-/** `lasts`: it also concerns later requests. */
-export type Correction = { readonly profile: Profile; readonly lasts: boolean };
+/** `lasts`: it also concerns later requests. `reason`: the difference of the corrected request. */
+export type Correction = {
+  readonly profile: Profile;
+  readonly lasts: boolean;
+  readonly reason: string;
+};
 
 export type UpstreamTokenCount = {
   /** The path below the base URL, with the upstream's model name in place of `{model}`. */
@@ -329,6 +333,10 @@ export type ReadContext = {
   readonly frames: boolean;
   /** The number of choices that the upstream was asked for. */
   readonly asked?: number | undefined;
+  /** True if the upstream will be asked again after an answer without content, which clients take for the end. */
+  readonly retriesBlank?: boolean | undefined;
+  /** Receives a decision for each part of the answer that is odd. */
+  readonly report?: OnDecision | undefined;
 };
 
 /** Reads one upstream answer. Never throws: an answer that cannot be read ends in `turn-fail`. */

@@ -1,6 +1,6 @@
 import type { Target } from "../dialects/dialect.ts";
 import type { Source } from "../stream/flow.ts";
-import type { Decision } from "../turn/decision.ts";
+import type { Decision, OnDecision } from "../turn/decision.ts";
 import type { DialectTraits } from "../turn/dialect-traits.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Fault, FaultCode } from "../turn/fault.ts";
@@ -93,4 +93,6 @@ export type AttemptWatch = {
   /** A request failed before its first event, and is sent again after `waitMs`. */
   retrying(fault: Fault, waitMs: number): void;
   sentAgain(): void;
+  /** A part of the answer was odd, or a refused request was sent again in another form. */
+  readonly report?: OnDecision | undefined;
 };

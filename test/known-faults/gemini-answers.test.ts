@@ -107,11 +107,14 @@ describe("streams for Gemini clients", () => {
 
   it("a chunk that is no object ends the stream (bifrost#5188)", async () => {
     const model = sendsRaw(geminiFrame(text), geminiFrame("odd"), geminiFrame(7), geminiFrame(end));
-    const { candidate } = await askGemini({}, { ...streamed, says: model });
+    const { candidate, decisions } = await askGemini({}, { ...streamed, says: model });
     expect(candidate).toMatchObject({
       content: { parts: [{ text: "So." }] },
       finishReason: "STOP",
     });
+    expect(decisions.filter((one) => one.startsWith("noticed"))).toEqual([
+      "noticed output: the upstream sent a chunk that is not an object; it was skipped",
+    ]);
   });
 
   it("an upstream's list or candidate without content ends the stream (gemini-rust#29)", async () => {
@@ -221,16 +224,31 @@ describe("ends of answers for Gemini clients", () => {
       { role: "model", parts: [call] },
       { role: "user", parts: [{ functionResponse: { id: "c1", name: "look", response: {} } }] },
     ];
-    const asked = { ...tools, contents };
-    for (const stream of [undefined, "sse"] as const) {
-      const empty = await askGemini(asked, {
-        to: "gemini",
-        says: sends(end),
-        ...(stream && { stream }),
-      });
-      expect(empty.candidate).toMatchObject({ finishReason: "STOP" });
-      expect(partsOf(empty)).toEqual([{ text: "" }]);
-    }
+    const behind = { ...tools, contents };
+    const blank = "noticed output: the upstream ended its answer without content";
+    const emptyFirst: Model = (request, at) =>
+      sends(at === 0 ? end : geminiChunk([{ text: "So." }], "STOP"))(request, at);
+    const rows = [
+      // It is asked for once more behind results, and only if the upstream may be asked again.
+      { asked: behind, says: emptyFirst, retries: 2, sent: 2, words: "So.", noticed: [] },
+      { asked: behind, says: sends(end), retries: 2, sent: 2, words: "", noticed: [blank] },
+      { asked: behind, says: sends(end), retries: 0, sent: 1, words: "", noticed: [blank] },
+      { asked: tools, says: sends(end), retries: 2, sent: 1, words: "", noticed: [blank] },
+    ];
+    for (const { asked, says, retries, sent, words, noticed } of rows)
+      for (const stream of [undefined, "sse"] as const) {
+        const asking = {
+          to: "gemini",
+          says,
+          more: { retries },
+          ...(stream && { stream }),
+        } as const;
+        const answer = await askGemini(asked, asking);
+        expect(answer.candidate).toMatchObject({ finishReason: "STOP" });
+        expect(partsOf(answer)).toEqual([{ text: words }]);
+        expect(answer.sent).toHaveLength(sent);
+        expect(answer.decisions.filter((one) => one.startsWith("noticed"))).toEqual(noticed);
+      }
   });
 
   it("`MAX_TOKENS` becomes `OTHER`, failures `stop`, and whole answers have no reason (bifrost#5978)", async () => {

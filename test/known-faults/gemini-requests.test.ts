@@ -132,7 +132,14 @@ describe("signatures of Gemini", () => {
       role: "user",
       parts: [{ functionResponse: response }],
     });
-    await ask(here.served, asked, path("a/gemini-4-argon"));
+    const { responseId } = await ask(here.served, asked, path("a/gemini-4-argon"));
+    const plan = await here.served.fetch(`${here.served.url}/v1/plans/${String(responseId)}`);
+    expect(((await plan.json()) as Body)["decisions"]).toContainEqual({
+      path: "contents",
+      action: "changed",
+      reason:
+        "the upstream refused the signatures of reasoning, so the request was sent again without them",
+    });
     expect(here.a.refusals).toEqual(["Corrupted thought signature."]);
     expect(signaturesIn(here.a.last())).toEqual({ k7w2e9rt: DUMMY });
     // The model of the signature still gets it.

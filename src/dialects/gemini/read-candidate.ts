@@ -28,6 +28,9 @@ type Event = TurnEvent<UpstreamName>;
 /** An event that waits for the end. `isOfCall`: it is left out if the answer was cut off. */
 type Held = { readonly event: Event; readonly isOfCall: boolean };
 
+/** Called before the end of a candidate without content. Returns the fault that replaces the end. */
+type EndBlank = () => Fault | undefined;
+
 /** The first part of a call. */
 type Called = {
   readonly name: string;
@@ -55,6 +58,7 @@ export class CandidateReader {
   readonly choice: number;
   readonly #newId: NewId;
   readonly #emit: Emit<Event>;
+  readonly #endBlank: EndBlank;
   #open: "text" | "thought" | undefined;
   /** The signature of the open text. */
   #signature: string | undefined;
@@ -73,8 +77,9 @@ export class CandidateReader {
   #message: string | undefined;
   token: string | undefined;
 
-  constructor(choice: number, newId: NewId, emit: Emit<Event>) {
+  constructor(choice: number, newId: NewId, emit: Emit<Event>, endBlank: EndBlank) {
     this.choice = choice;
+    this.#endBlank = endBlank;
     this.#newId = newId;
     this.#emit = emit;
   }
@@ -118,6 +123,9 @@ export class CandidateReader {
     if (meaning === "fail") return worthlessEnd(reason, this.#message);
     if (meaning === undefined && (this.#text === "" || this.#calls > 0))
       return worthlessEnd(reason, this.#message);
+    const hasContent = this.#hasThoughts || this.#text !== "" || this.#calls + this.#items > 0;
+    const blank = meaning === "end" && !hasContent ? this.#endBlank() : undefined;
+    if (blank !== undefined) return blank;
     this.#hasEnded = true;
     const isPaused = meaning === "pause" && this.token !== undefined;
     const isWhole = meaning === "end" || isPaused;

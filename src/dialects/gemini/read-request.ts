@@ -226,15 +226,16 @@ function readTier({ serviceTier, ...params }: Params): Params {
 /** Reads the type of the answer and its schema. The API holds the model to a schema. */
 function readFormat(config: Fields, drop: Repair): Format | undefined {
   const type = optionalTextAt(config.responseMimeType, `${CONFIG}.responseMimeType`) ?? "";
-  const schemas = ["responseJsonSchema", "_responseJsonSchema", "responseSchema"];
-  const [key, ...others] = schemas.filter((one) => config[one] != null);
-  if (key !== undefined && type !== "text/x.enum") {
-    for (const other of others) drop(`${CONFIG}.${other}`, ONE_SCHEMA);
+  let found: Format | undefined;
+  for (const key of ["responseJsonSchema", "_responseJsonSchema", "responseSchema"] as const) {
+    if (config[key] == null || type === "text/x.enum") continue;
     const schema = readSchema(config[key], `${CONFIG}.${key}`);
     const title = isFields(schema) ? filledText(schema.title) : undefined;
     const name = title?.replaceAll(/[^\w-]/g, "_").slice(0, 64) ?? "answer";
-    return { type: "schema", name, schema, strict: true };
+    if (found !== undefined) drop(`${CONFIG}.${key}`, ONE_SCHEMA);
+    found ??= { type: "schema", name, schema, strict: true };
   }
+  if (found !== undefined) return found;
   switch (type) {
     case "":
       return undefined;

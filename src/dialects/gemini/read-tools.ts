@@ -28,8 +28,7 @@ type ReadTools = { readonly tools: readonly Tool[]; readonly dropped: readonly D
 
 /** One object stands for a list of it. */
 export function readTools(raw: unknown): ReadTools {
-  const list = optionalListOf(raw, "tools");
-  return list === raw ? readList(list) : toolsIn(list);
+  return Array.isArray(raw) ? readList(raw) : toolsIn(optionalListOf(raw, "tools"));
 }
 
 function toolsIn(list: readonly unknown[]): ReadTools {

@@ -3,7 +3,7 @@
 import { append } from "../../turn/append.ts";
 import type { Decision } from "../../turn/decision.ts";
 import type { UpstreamName } from "../../turn/names.ts";
-import type { Profile } from "../../turn/profile.ts";
+import type { HistoryRule, Profile } from "../../turn/profile.ts";
 import type { Params, Turn } from "../../turn/turn.ts";
 import type { Correction, Target, WrittenRequest } from "../dialect.ts";
 import { fieldsOf, listOf, numberOf } from "../shared/loose.ts";
@@ -37,11 +37,15 @@ export function writeRequest(turn: Turn<UpstreamName>, to: Target): WrittenReque
  */
 export function correct(refusal: string, profile: Profile): Correction | undefined {
   const { history } = profile;
-  const refusesIds = refusal.includes('Unknown name "id"') && history?.callIds !== false;
-  if (refusesIds)
-    return { profile: { ...profile, history: { ...history, callIds: false } }, lasts: true };
+  const without = (rule: HistoryRule, what: string, lasts: boolean): Correction => ({
+    profile: { ...profile, history: { ...history, ...rule } },
+    lasts,
+    reason: `the upstream refused ${what}, so the request was sent again without them`,
+  });
+  if (refusal.includes('Unknown name "id"') && history?.callIds !== false)
+    return without({ callIds: false }, "the ids of calls", true);
   if (!WRONG_SIGNATURE.test(refusal) || history?.signatures === false) return undefined;
-  return { profile: { ...profile, history: { ...history, signatures: false } }, lasts: false };
+  return without({ signatures: false }, "the signatures of reasoning", false);
 }
 const WRONG_SIGNATURE =
   /corrupted thought signature|thought signature is not valid|thought_signature.*base64/i;

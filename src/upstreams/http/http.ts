@@ -98,7 +98,7 @@ const MOST_ROUTES = 1024;
 export function httpUpstream(given: HttpOptions): Upstream {
   const connection = connectionFor(given);
   const { options, transport, unsigned, failing, headers, pathTo } = connection;
-  const { name, dialect, profile, newId, sign } = options;
+  const { name, dialect, profile, newId, sign, retries = RETRIES } = options;
   const { upstream: wire, traits } = dialect;
   const routes = new Map<string, Route>();
   /** By the profile of a model: what its refusals have shown. */
@@ -133,10 +133,17 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const known = routes.get(`${stream} ${model}`);
       const route = known?.profile === profile ? known : newRoute(profile, { model, stream });
       const common = own === undefined ? route.headers : withOwn(route.headers, own);
-      const reading: ReadContext = { newId, frames: straight, asked: params.n ?? 1 };
+      const isBehindResults = turn.items.at(-1)?.type === "result";
       const { path } = route;
       const open: Prepared["open"] = (opening) => {
-        const { requestId, headers: more } = opening;
+        const { requestId, headers: more, watch } = opening;
+        const reading: ReadContext = {
+          newId,
+          frames: straight,
+          asked: params.n ?? 1,
+          retriesBlank: isBehindResults && opening.retry && retries > 0,
+          report: watch?.report,
+        };
         const fields = [...common, "x-request-id", requestId];
         if (more !== undefined) append(fields, Object.entries(more).flat());
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
@@ -146,6 +153,8 @@ export function httpUpstream(given: HttpOptions): Upstream {
           if (found === undefined) return undefined;
           ({ profile } = found);
           if (found.lasts) corrected.set(to.profile, profile);
+          const { conversation } = turn.traits;
+          watch?.report?.({ path: conversation, action: "changed", reason: found.reason });
           const again = wire.writeRequest(turn, { ...to, profile, straight: false });
           return { ...request, body: transport.encode(again.text) };
         };
@@ -212,6 +221,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   readonly connection: HttpConnection;
   readonly opening: OpenOptions;
   readonly #opened: Opened;
+  #reading: ReadContext;
   #request: HttpRequest;
   #answer: HttpAnswer | undefined;
 
@@ -223,12 +233,13 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
     this.connection = connection;
     this.opening = opened.opening;
     this.#opened = opened;
+    this.#reading = opened.reading;
     this.#request = opened.request;
   }
 
   protected attempt(): Flow {
     const { options, transport, shares } = this.connection;
-    const reader = options.dialect.upstream.readEvents(this.#opened.reading);
+    const reader = options.dialect.upstream.readEvents(this.#reading);
     const answer = (this.#answer = new HttpAnswer(this, reader, transport.newDecoder()));
     shares.enter(this.opening.tenant, this);
     return answer;
@@ -245,6 +256,7 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   }
 
   override failed(failure: Failure): void {
+    this.#reading = { ...this.#reading, retriesBlank: false };
     const request = this.#opened.rewrite(failure.fault);
     if (request === undefined) return super.failed(failure);
     this.#request = request;
