@@ -125,7 +125,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     expect(readFileSync(`${file}.1.bak`, "utf8")).toBe(configFor(fake));
     const text = readFileSync(file, "utf8");
     expect(text).toMatch(/^# kept\n/);
-    expect(text).toContain("api_key: ${IT_KEY}   # from the environment\n    capabilities:\n");
+    expect(text).toContain("api_key: ${IT_KEY} # from the environment\n    capabilities:\n");
     // It is taken up, and then there is nothing left to write.
     while (!gateway.errors().includes('"msg":"reload","ok":true'))
       await new Promise((resolve) => gateway.child.stderr.once("data", resolve));
