@@ -34,7 +34,7 @@ const happenings: Readonly<
   ],
   refusal: [
     "info; 5xx: warn",
-    "`at`, `requestId`, `route`, `status`, `fault`, `param`, `internal`",
+    "`at`, `requestId`, `route`, `status`, `fault`, `param`",
     "A request was refused before it became a turn.",
   ],
   trouble: [
@@ -95,7 +95,7 @@ export function logLinesPage(): string {
 
 After this page you can read and filter the log of a gateway. The kinds of lines are compared with the code (\`npm run docs\`).
 
-The log is JSON lines on standard error. Each has \`time\`, \`level\` and \`msg\`. No line contains content or a key. \`--log-level\` (\`debug\`, \`info\`, \`warn\`, \`error\`, \`silent\`; default \`info\`) sets the lowest level. \`reason\` is the upstream's own \`code\` and \`type\`; with \`telemetry.upstream_messages: true\` also its \`message\`, up to 300 characters, which may quote a request. \`internal\` has the parts of a fault's message that name files, addresses and accounts of this machine; clients read \`…\` in their place.
+The log is JSON lines on standard error. Each has \`time\`, \`level\` and \`msg\`. No line contains content or a key. \`--log-level\` (\`debug\`, \`info\`, \`warn\`, \`error\`, \`silent\`; default \`info\`) sets the lowest level. \`reason\` is the upstream's own \`code\` and \`type\`; with \`telemetry.upstream_messages: true\` also its \`message\`, up to 300 characters, which may quote a request.
 
 ${table(["`msg`", "level", "fields", "meaning"], [...rows, ...others])}
 

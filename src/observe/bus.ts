@@ -1,7 +1,7 @@
 import { wordsOnly } from "../turn/failure-reason.ts";
 import type { AttemptReport, Happening, HappeningType, Report } from "./happening.ts";
 import { Metrics } from "./metrics.ts";
-import { type RecentTurn, RecentTurns } from "./recent-turns.ts";
+import { RecentTurns } from "./recent-turns.ts";
 
 /** Types that a listener receives only with the option `steps`. */
 export const stepTypes = ["step", "attempt", "call"] as const satisfies readonly HappeningType[];
@@ -90,13 +90,6 @@ export function withoutMessages(happening: Happening): Happening {
       return happening;
   }
 }
-
-/** The same turn for its client: without reasons that name files, addresses and accounts of this machine. */
-export const withoutInternals = <One extends RecentTurn>(turn: One): One =>
-  turn.type === "refusal" ? turn : { ...turn, attempts: turn.attempts.map(withoutInternal) };
-
-const withoutInternal = (one: AttemptReport): AttemptReport =>
-  one.reason?.internal === undefined ? one : { ...one, reason: undefined };
 
 const withWordsOnly = <One extends Pick<AttemptReport, "reason">>(one: One): One =>
   one.reason?.message === undefined ? one : { ...one, reason: wordsOnly(one.reason) };

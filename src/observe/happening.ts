@@ -241,8 +241,6 @@ export type Refusal = {
   readonly status: number;
   readonly fault: FaultCode;
   readonly param?: string | undefined;
-  /** The files, addresses and accounts of this machine that the fault is about. */
-  readonly internal?: readonly string[] | undefined;
 };
 
 /** A bug of the gateway: the place in the code and not the message, because an unknown error may quote its input. */

@@ -9,25 +9,22 @@ export type FailureReason = {
   readonly type?: string | undefined;
   /** The event, the upstream's own sentence and the remedy. */
   readonly message?: string | undefined;
-  /** The parts of the message that clients are not shown: files, addresses and accounts of this machine. */
-  readonly internal?: readonly string[] | undefined;
 };
 
 /** The most characters of an upstream's own sentence. */
 const LONGEST = 300;
 
 /** The reason of a fault. The sentence of the upstream in its message is cut to 300 characters. */
-export function reasonOf({ message, detail: { said = {}, internal } }: Fault): FailureReason {
+export function reasonOf({ message, detail: { said = {} } }: Fault): FailureReason {
   const { message: sentence = "", code, type } = said;
   const isLong = sentence.length > LONGEST;
   const cut = isLong ? message.replace(sentence, `${sentence.slice(0, LONGEST)}…`) : message;
-  const words = { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut) };
-  return { ...words, internal: internal?.map(withoutKeys) };
+  return { code: wordIn(code), type: wordIn(type), message: withoutKeys(cut) };
 }
 
 /** The part of a reason that logs may hold: a sentence may quote the request. */
-export const wordsOnly = ({ code, type, internal }: FailureReason): FailureReason | undefined =>
-  (code ?? type ?? internal) === undefined ? undefined : { code, type, internal };
+export const wordsOnly = ({ code, type }: FailureReason): FailureReason | undefined =>
+  code === undefined && type === undefined ? undefined : { code, type };
 
 /** The words to show after a fault, such as `insufficient_quota, requests`; may be empty. */
 export const reasonWords = ({ code, type }: FailureReason = {}): string =>

@@ -1,5 +1,6 @@
 import { faults, type FaultSpec } from "./fault-table.ts";
 import type { RateLimits } from "./rate-limit.ts";
+import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
 
@@ -28,10 +29,8 @@ export type FaultDetail = {
   readonly allow?: string | undefined;
   /** The `content-encoding`s that the gateway reads. */
   readonly acceptEncoding?: string | undefined;
-  /** Parts of the message that clients must not see: files, addresses and accounts of this machine. */
-  readonly internal?: readonly string[] | undefined;
-  /** The transport's name of the error, such as `ECONNREFUSED`. */
-  readonly cause?: string | undefined;
+  /** Other fields for the log: never content or secrets. */
+  readonly log?: Fields | undefined;
 };
 
 /** The only error this codebase throws on purpose. Its message names the thing and the remedy. */
@@ -48,11 +47,6 @@ export class Fault extends Error {
 
   get status(): number {
     return this.detail.status ?? faults[this.code].status;
-  }
-
-  get clientMessage(): string {
-    const { internal = [] } = this.detail;
-    return internal.reduce((text, part) => text.replaceAll(part, "…"), this.message);
   }
 
   get type(): string {

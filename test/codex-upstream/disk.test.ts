@@ -30,15 +30,12 @@ describe.skipIf(missing)("the home of the real codex app-server", () => {
     ["a file", () => fileURLToPath(import.meta.url)],
     ["in a file", () => join(fileURLToPath(import.meta.url), "home")],
     ["where there can be no folders", () => "/proc/patchbay-home"],
-  ])("is named to the operator, with what to do, where it is %s", async (_, home) => {
+  ])("is named, with what to do, where it is %s", async (_, home) => {
     await using gateway = await openCodex(responsesToolLoop, { home: home() });
     const { status, body } = await ask(gateway);
     expect([status, body["error"]?.code]).toEqual([502, "upstream.unreachable"]);
-    expect(body["error"]?.message).toMatch(
-      /cannot write to its home … \(E\w+\).*`upstreams\.codex\.home`/,
-    );
-    const [turn] = gateway.served.turns();
-    expect(turn?.attempts.at(-1)?.reason?.internal).toEqual([home()]);
+    expect(body["error"]?.message).toContain(home());
+    expect(body["error"]?.message).toMatch(/cannot write to its home.*`upstreams\.codex\.home`/);
   });
 
   it("is not taken from somebody who has put his own configuration there", async () => {

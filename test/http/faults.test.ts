@@ -313,7 +313,7 @@ describe.concurrent.each(readDoors)("at the %s door", (door) => {
       }
     });
 
-    it("that cannot be reached is an error that says where it should have been to the operator", async () => {
+    it("that cannot be reached is an error that says where it should have been", async () => {
       // Another process may take a port that was just closed; none listens at this one.
       const url = "http://127.0.0.1:9";
       await using served = await serve(onto(dialect, `${url}/v1`));
@@ -321,10 +321,8 @@ describe.concurrent.each(readDoors)("at the %s door", (door) => {
         const { status, error } = await readAnswer(door, await ask(served, door, { stream }));
         expect(status).toBe(502);
         expect(error).toMatchObject({ code: "upstream.unreachable" });
-        expect(error?.["message"]).toMatch(/^Upstream `fake` at … cannot be reached/);
+        expect(error?.["message"]).toContain(url);
       }
-      for (const { attempts } of served.turns())
-        expect(attempts[0]?.reason?.internal).toEqual([url]);
     });
 
     it("that is cut short by its own limit says so, and its half call is none", async () => {

@@ -280,7 +280,7 @@ describe("patchbay replay --against", { timeout: 60_000 }, () => {
     const file = terminal.write("one.bundle.jsonl", await bundleOf({}));
     terminal.configure(JSON.stringify(onto("chat", nobody)));
     const { code, out } = await terminal.patchbay("replay", file, "--against", "fake");
-    expect(out).toContain("fake/m: 502, Upstream `fake` at … cannot be reached");
+    expect(out).toContain("fake/m: 502, Upstream `fake` at http://127.0.0.1:9 cannot be reached");
     expect(out).toContain("Nothing was compared, because the upstream did not answer.\n");
     expect(code).toBe(3);
   });

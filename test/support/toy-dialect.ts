@@ -127,7 +127,7 @@ const door: DoorDialect = {
         if (event.type === "call-end" && event.complete) emit(frame({ call }));
         if (event.type === "usage" && usageWanted) emit(frame({ count: countOf(event.usage) }));
         if (event.type === "turn-end") emit(frame({ over: event.stop }));
-        if (event.type === "turn-fail") emit(frame({ broke: event.fault.clientMessage }));
+        if (event.type === "turn-fail") emit(frame({ broke: event.fault.message }));
       },
     };
   },
@@ -143,7 +143,7 @@ const door: DoorDialect = {
     const counts = usage !== undefined && usageWanted ? [{ count: countOf(usage) }] : [];
     return JSON.stringify([...parts, ...counts, { over: first?.stop }]);
   },
-  writeError: (fault) => JSON.stringify({ broke: fault.clientMessage }),
+  writeError: (fault) => JSON.stringify({ broke: fault.message }),
 };
 
 const countOf = ({ input, output }: { readonly input: number; readonly output: number }) => ({

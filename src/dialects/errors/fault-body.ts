@@ -13,7 +13,7 @@ export type FaultBody = {
 /** Keeps the upstream's own code if there is one: clients of that upstream know it. */
 export const faultBody = (fault: Fault): FaultBody => ({
   error: {
-    message: fault.clientMessage,
+    message: fault.message,
     type: fault.type,
     param: fault.detail.param ?? null,
     code: fault.detail.upstreamCode ?? fault.code,

@@ -39,7 +39,7 @@ export const geminiErrorText = (fault: Fault, requestId?: string): string =>
   JSON.stringify(errorBody(fault, requestId));
 
 function detailsOf(
-  { code, clientMessage, detail, mayRetry, status }: Fault,
+  { code, message, detail, mayRetry, status }: Fault,
   requestId?: string,
 ): Fields[] {
   const { param, upstreamCode, retryAfter } = detail;
@@ -55,7 +55,7 @@ function detailsOf(
   if (param !== undefined && status === 400)
     details.push({
       "@type": `${TYPE}BadRequest`,
-      fieldViolations: [{ field: param, description: clientMessage }],
+      fieldViolations: [{ field: param, description: message }],
     });
   // Clients wait as long as this says; no header tells them.
   if (mayRetry && retryAfter !== undefined && /^\d+(?:\.\d+)?$/.test(retryAfter))
@@ -69,7 +69,7 @@ const quoted = /`([^`]{1,200})`/;
 
 /** Clients know a conversation that is too long, and a model that is missing, by the API's own sentences. */
 function messageOf(fault: Fault): string {
-  const { code, clientMessage: message } = fault;
+  const { code, message } = fault;
   if (code === "model.unknown") {
     const name = quoted.exec(message)?.[1] ?? "";
     return `models/${name} is not found for API version v1beta, or is not supported for generateContent. ${message}`;

@@ -41,7 +41,7 @@ export function errorBody(fault: Fault): Fields {
   const details = {
     error_code,
     // The message may tell people less than the fault.
-    ...(message !== fault.clientMessage && { reason: fault.clientMessage }),
+    ...(message !== fault.message && { reason: fault.message }),
     ...(detail.param !== undefined && { param: detail.param }),
     // No feature of the request is in the way of its thread.
     ...(isThreadRefused && { unsupported: [] }),
@@ -60,7 +60,7 @@ const TOO_LONG = "prompt is too long";
 const OVERFLOW = "exceed context limit";
 
 function messageOf(fault: Fault): string {
-  const { clientMessage: message, isFromUpstream, status } = fault;
+  const { message, isFromUpstream, status } = fault;
   // Clients lower `max_tokens` by the numbers in `OVERFLOW`.
   if (message.includes(TOO_LONG) || message.includes(OVERFLOW)) return message;
   if (!isAboutLength(fault))

@@ -40,10 +40,9 @@ export function openEntry(live: LiveGateway): Entry {
     const { report, routes, clock } = live.state;
     const fault = toFault(error, report, id);
     const date = clock.date();
-    const { status, code } = fault;
-    const { param, internal } = fault.detail;
+    const { status, code, detail } = fault;
     const route = exchange.path.slice(0, 200);
-    const refusal = { requestId: id, route, status, fault: code, param, internal };
+    const refusal = { requestId: id, route, status, fault: code, param: detail.param };
     report({ type: "refusal", at: date, ...refusal });
     const door = doorAt(routes, exchange);
     sendFault(exchange.reply, fault, { requestId: id, door, date });

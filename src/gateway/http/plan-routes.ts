@@ -1,7 +1,6 @@
 /** Routes that show a tenant its latest turns and their plans, and that plan a turn without running it. */
 
 import { planKey, planText, type Weigh } from "../../history/log.ts";
-import { withoutInternals } from "../../observe/bus.ts";
 import { Fault } from "../../turn/fault.ts";
 import type { Tenant } from "../../turn/tenant.ts";
 import type { Turn } from "../../turn/turn.ts";
@@ -107,7 +106,7 @@ export function serveTurns(context: RequestContext): void {
     // The number of other tenants' turns stays hidden.
     lost: 0,
     unsent: 0,
-    turns: turns.map((turn) => turnRow(withoutInternals(turn), priced(context))),
+    turns: turns.map((turn) => turnRow(turn, priced(context))),
     running: state.running.list().filter((turn) => turn.tenant === tenant),
     notices: [],
   });
@@ -131,7 +130,7 @@ export async function serveOneTurn(context: RequestContext): Promise<void> {
       `No turn \`${id.slice(0, 100)}\` of yours is kept; the latest are, until a restart.`,
     );
   const plan = found === undefined ? undefined : await findPlan(state, tenant, id, memory.load);
-  const turn = found && turnRow(withoutInternals(found), priced(context));
+  const turn = found === undefined ? undefined : turnRow(found, priced(context));
   const known = JSON.stringify({ turn, running });
   const more = known === "{}" ? "" : ",";
   const pieces = plan === undefined ? [known] : [`${known.slice(0, -1)}${more}"plan":`, plan, "}"];

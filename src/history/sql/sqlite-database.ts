@@ -43,10 +43,8 @@ export function openSqlite(path: string): Database {
       const call = waiting.get(id);
       waiting.delete(id);
       if (waiting.size === 0) worker.unref();
-      if (fault === undefined) return call?.resolve(value);
-      // Errors of folders quote their paths.
-      const internal = [...(/'.+'/.exec(fault.message) ?? []), path];
-      call?.reject(new Fault(fault.code, fault.message, { internal }));
+      if (fault === undefined) call?.resolve(value);
+      else call?.reject(new Fault(fault.code, fault.message));
     });
     const end = (reason: unknown): void => {
       if (thread === started) thread = undefined;

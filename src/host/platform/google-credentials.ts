@@ -147,24 +147,21 @@ async function fetchToken(place: Place): Promise<Token> {
   const why = (word === said ? said : `${word}: ${said}`).replace(/\.$/, "");
   const evidence = `${origin} gave no token for ${named} (HTTP ${reply.status}): ${why}.`;
   if (reply.status === 429 || reply.status >= 500)
-    throw failed("upstream.failed", `${evidence} Try again later.`, true);
-  throw failed("upstream.auth", `${evidence} ${remedy}`);
+    throw new Fault("upstream.failed", `${evidence} Try again later.`, { retry: true });
+  throw new Fault("upstream.auth", `${evidence} ${remedy}`);
 }
-
-/** Clients are shown only the beginning: the problem names files and accounts of this machine. */
-const failed = (code: FaultCode, problem: string, retry?: boolean): Fault =>
-  new Fault(code, `The upstream's credentials failed: ${problem}`, { retry, internal: [problem] });
 
 /** The fault of a server that sent no answer. */
 function unanswered({ url, form, named }: TokenRequest, env: Environment, error: unknown): Fault {
-  const why = (error instanceof Fault && error.detail.cause) || "no answer in time";
+  const cause = error instanceof Fault ? error.detail.log?.cause : undefined;
+  const why = typeof cause === "string" ? cause : "no answer in time";
   if (form !== undefined)
-    return failed(
+    return new Fault(
       "upstream.unreachable",
       `The token server ${url.origin} cannot be reached for ${named} (${why}). Check the network, and the proxy that the environment names.`,
-      true,
+      { retry: true },
     );
-  return failed(
+  return new Fault(
     "upstream.auth",
     `No credentials of Google were found: ${VARIABLE} is not set, ${loginFile(env)} does not exist, and no metadata server answers at ${url.origin} (${why}). Set the variable to the key file of a service account, run ${LOGIN}, or set \`api_key\`.`,
   );
@@ -179,14 +176,14 @@ function tokenRequest({ clock, environment }: Place, code: FaultCode): TokenRequ
     const remedy = "Attach a service account to this machine.";
     const url = URL.parse(path, metadataServer(environment));
     if (url === null)
-      throw failed(
+      throw new Fault(
         code,
         "GCE_METADATA_HOST is not a host; write `host` or `host:port`, or unset it.",
       );
     return { url, named: "the service account of this machine", remedy, project: quota };
   }
   const wrong = (problem: string): Fault =>
-    failed(code, `The file ${file} with credentials of Google ${problem}`);
+    new Fault(code, `The file ${file} with credentials of Google ${problem}`);
   const fields = fieldsOf(jsonOf(textOf(file, wrong)));
   if (fields === undefined) throw wrong(`is not a JSON object. Name another file in ${VARIABLE}.`);
   const given = (name: string): string => {

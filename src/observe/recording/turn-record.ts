@@ -104,7 +104,7 @@ export class RecordedTurn implements TurnRecording {
         event: (event) => {
           this.#read++;
           const json = JSON.stringify(event, (_, value: unknown) =>
-            value instanceof Fault ? { code: value.code, message: value.clientMessage } : value,
+            value instanceof Fault ? { code: value.code, message: value.message } : value,
           );
           this.#add({ line: "upstream-event", ...of() }, { json });
         },

@@ -3,7 +3,7 @@
 import { hash } from "node:crypto";
 import { isUtf8 } from "node:buffer";
 import { isHttpUpstream, type Config } from "../../gateway/config.ts";
-import { withoutInternals, withoutMessages } from "../bus.ts";
+import { withoutMessages } from "../bus.ts";
 import { version } from "../../upstreams/version.ts";
 import { scrubber, secretsIn } from "./secrets.ts";
 import { isApiWord, type WireOrigin } from "./leaf-policy.ts";
@@ -74,8 +74,7 @@ export function* writeBundle(turn: RecordedTurn, outside: readonly string[]): St
   const { plan, done } = turn;
   if (plan !== undefined) lines.push({ line: "plan", plan: mask.report(plan) });
   if (done !== undefined) {
-    const open = withoutInternals(done);
-    const shown = content === "masked" ? withoutMessages(open) : open;
+    const shown = content === "masked" ? withoutMessages(done) : done;
     lines.push({ line: "done", done: mask.report(shown) });
   }
   return yield* sealed(lines, secrets);

@@ -167,13 +167,7 @@ export function failureOf(error: unknown, codex: CodexContext): Failure {
   }
   const describe = failures[error.reason.type] as (codex: CodexContext, cause: Cause) => Failure;
   const failure = describe(codex, error.reason);
-  const fault = shown(codex, failure.fault);
-  const { code, message, detail } = fault;
-  // Codex's own words may name its home and the address of its model too.
-  const places = [...(detail.internal ?? []), codex.home, codex.origin];
-  const internal = places.filter((place) => place !== "" && message.includes(place));
-  if (internal.length === 0) return { ...failure, fault };
-  return { ...failure, fault: new Fault(code, message, { ...detail, internal }) };
+  return { ...failure, fault: shown(codex, failure.fault) };
 }
 
 const failed =
@@ -200,7 +194,6 @@ const failures = {
     final(
       "upstream.unreachable",
       `Upstream \`${name}\` needs Codex, and there is no \`${command}\` to run. Install it (npm install -g @openai/codex), or name it in \`upstreams.${name}.command\`.`,
-      { internal: [`\`${command}\``] },
     ),
   "foreign-home": ({ name, home }: CodexContext) =>
     final(
@@ -226,10 +219,13 @@ const failures = {
     passing(
       "upstream.unreachable",
       `The Codex process of upstream \`${name}\` did not start (${reason}); run \`CODEX_HOME=${home} ${file} app-server\` by hand to see why.`,
-      { internal: [`CODEX_HOME=${home} ${file}`] },
     ),
   unstartable: (_: CodexContext, { error }: { error: string }) =>
-    passing("upstream.unreachable", `The upstream could not start Codex (${error}); try again.`),
+    passing(
+      "upstream.unreachable",
+      "The upstream could not start Codex; the gateway's log has the reason.",
+      { log: { error } },
+    ),
   closing: () => final("gateway.stopping", "The upstream is being closed; try again."),
   // Another process is started at once, so there is nothing to wait for.
   exited: ({ name }: CodexContext, { reason }: { reason: string }) => ({
@@ -243,6 +239,7 @@ const failures = {
     final(
       "upstream.headers_timeout",
       `The upstream did not answer \`${method}\` within ${Math.round(ms / 1000)} s; try again.`,
+      { log: { method } },
     ),
   rpc: (
     codex: CodexContext,
