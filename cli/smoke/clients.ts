@@ -81,16 +81,11 @@ const table: Readonly<Record<DoorName, Client>> = {
   },
 };
 
-/** The clients with the paths of their doors. */
-export const clients = builtinDialects.doors.flatMap(({ name, door }) =>
-  Object.hasOwn(table, name) ? [{ door: name as DoorName, path: door.routes[0] ?? "" }] : [],
-);
-
 export const clientOf = (door: DoorName): Client => table[door];
 
 /** The path of a request, and the part of its body that names the model. */
 export function addressOf(door: DoorName, model: string, stream: boolean) {
-  const path = clients.find((one) => one.door === door)?.path ?? "";
+  const [path = ""] = builtinDialects.get(door)?.door?.routes ?? [];
   const { actions } = table[door];
   if (actions === undefined) return { path, named: { model } };
   const name = model.split("/").map(encodeURIComponent).join("/");

@@ -16,7 +16,7 @@ import {
   type ReceivedRequest,
 } from "../support/fake-upstream.ts";
 import { loopback } from "../support/loopback.ts";
-import { clientOf, clients } from "../../cli/smoke/clients.ts";
+import { clientOf } from "../../cli/smoke/clients.ts";
 import { scenes, type Scene } from "../../cli/smoke/scene.ts";
 import { onto, serve } from "../support/serve.ts";
 
@@ -24,7 +24,7 @@ const smoke = (url: string, more: Partial<Look> = {}): Promise<SmokeReport> =>
   look({ url, key: undefined, expect: 2, timeout: 20, ...more });
 
 /** Streamed and whole, in both output modes, at every door. */
-const SCENES = 4 * clients.length;
+const SCENES = scenes.length;
 
 /** A stream whose clients take neither comments nor errors, so that it counts nothing and breaks off. */
 const isUncounted = ({ door, stream }: Scene): boolean => stream && !clientOf(door).counts;
