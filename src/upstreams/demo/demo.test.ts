@@ -171,6 +171,17 @@ describe("the demo's calls", () => {
     expect(inputs(await ask("Weather in Rome, Oslo and Lima", { tools: [many] }))).toEqual([
       ["weather_report", { cities: ["Rome", "Oslo", "Lima"] }],
     ]);
+    const tools = [
+      tool("read_file", { path: text }),
+      tool("send_email", { to: text, body: text, url: text }),
+    ];
+    const said =
+      'Read src/main.ts and notes.md. Send "Hi" as email to ann@example.com, with https://example.com/a';
+    expect(inputs(await ask(said, { tools }))).toEqual([
+      ["read_file", { path: "src/main.ts" }],
+      ["read_file", { path: "notes.md" }],
+      ["send_email", { to: "ann@example.com", body: "Hi", url: "https://example.com/a" }],
+    ]);
   });
 
   it("leave out what need not be said, unless it was", async () => {

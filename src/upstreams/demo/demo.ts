@@ -12,7 +12,7 @@ import { joinText, lastUserIndex, lastUserText } from "../turn-text.ts";
 import type { Upstream } from "../upstream.ts";
 import { callableTools, callsFor, commandsIn, type OfferedTool, type DemoCall } from "./calls.ts";
 import { exampleOf } from "./example.ts";
-import { onOneLine, plainName, subjectsOf, typedLines, valuesFrom } from "./words.ts";
+import { onOneLine, plainName, typedLines, valuesIn } from "./words.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -209,7 +209,7 @@ function answerText(
     results.length > 0 ? results.map(resultSentence).join(" ") : introduction(asked, offered);
   if (turn.format?.type === "json") return JSON.stringify({ answer: words });
   if (turn.format?.type !== "schema") return words;
-  const source = valuesFrom(subjectsOf(asked), factsOf(results, words));
+  const source = valuesIn(asked, new Set(), factsOf(results, words));
   return JSON.stringify(exampleOf(turn.format.schema, source));
 }
 

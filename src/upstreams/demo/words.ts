@@ -2,6 +2,7 @@
 
 import { isFields } from "../../json/json.ts";
 import { isNumeric, typesIn } from "../../schema/keywords.ts";
+import type { Fields } from "../../turn/turn.ts";
 import type { ValueSource } from "./example.ts";
 
 /** Words that name no tool and no value. */
@@ -13,6 +14,12 @@ const common: ReadonlySet<string> = new Set(
   tomorrow tonight too two up us use using very want was we were what when where which while who why
   will with would yes yet you your versus vs compare between near every each other again first next
   current currently check find lookup call let dear may might must should shall`.split(/\s+/),
+);
+
+/** Words with capitals that name neither a place nor a person. */
+const calendarAndUnits: ReadonlySet<string> = new Set(
+  `monday tuesday wednesday thursday friday saturday sunday january february march april june july
+  august september october november december celsius fahrenheit`.split(/\s+/),
 );
 
 /** Forms of one word mostly differ only after the sixth letter. */
@@ -50,148 +57,129 @@ export function typedLines(message: string): string {
 
 export const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
-/** The values that a text has for a call's arguments. */
-export type Subjects = {
-  readonly text: string;
-  /** In quotation marks or backticks. */
-  readonly quoted: readonly string[];
-  /** Quoted text, else proper names, else the words after a preposition. */
-  readonly names: readonly string[];
-  /** True if the names follow each other, as in "Paris, Rome and Oslo". */
-  readonly isList: boolean;
-  readonly numbers: readonly number[];
-};
-
-const NUMBER = /(?<![\p{L}\d.-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
-const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
-const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’-]*/u.source;
-/** A state in two capitals belongs to its town: "Boston, MA". */
-const PROPER = new RegExp(
-  `${CAPITALISED}(?: (?:(?:de|du|la|le|of|the|van|von) )?${CAPITALISED})*(?:, \\p{Lu}{2}\\b)?`,
-  "gu",
-);
-const BETWEEN = /^(?:['’]s)?(?:,| (?:and|or|vs\.?|versus|&))+ (?:(?:in|for|of|at|the|to|and) )*$/iu;
-const PREPOSITION =
-  /\b(?:in|for|of|at|about|on|to|from|between|near|with|named|called) ([^.?!;:]+)/iu;
-
-/** `own`: stems of the tool's name, which name no value. */
-export function subjectsOf(text: string, own: ReadonlySet<string> = new Set()): Subjects {
-  const quoted = Array.from(text.matchAll(QUOTED), (found) => found.slice(1).join(""));
-  const numbers = Array.from(text.matchAll(NUMBER), ([one]) => Number(one.replaceAll(",", "")));
-  const proper = quoted.length > 0 ? { names: quoted, isList: true } : properNames(text, own);
-  const { names, isList } =
-    proper.names.length > 0 ? proper : { names: namesAfterPreposition(text), isList: true };
-  return { text, quoted, numbers, names, isList: isList && names.length > 1 };
-}
-
-function properNames(text: string, own: ReadonlySet<string>): Pick<Subjects, "names" | "isList"> {
-  const names: string[] = [];
-  let isList = true;
-  let end = 0;
-  for (const { 0: whole, index } of text.matchAll(PROPER)) {
-    const words = whole.split(" ");
-    const isOrdinary = (word: string): boolean => common.has(word) || own.has(stem(word));
-    while (isOrdinary(words[0]?.replace(/['’].*/, "").toLowerCase() ?? "")) words.shift();
-    const name = words.join(" ").replace(/['’]s?$/, "");
-    if (name === "") continue;
-    const start = index + whole.length - words.join(" ").length;
-    isList &&= names.length === 0 || BETWEEN.test(text.slice(end, start));
-    end = start + name.length;
-    names.push(name);
-  }
-  // A capital that opens a sentence makes no name ("Translate"), unless there is no other.
-  if (names.length > 1 && !isList && text.startsWith(names[0] ?? "")) names.shift();
-  return { names, isList };
-}
-
-/** In a text without capitals: up to four words after a preposition, and the words listed with them. */
-const namesAfterPreposition = (text: string): readonly string[] =>
-  (PREPOSITION.exec(text)?.[1] ?? "")
-    .split(/,? (?:and|or|vs\.?|versus|&) |, ?/iu)
-    .flatMap((piece) => {
-      const words = piece.replace(/^(?:(?:in|for|of|the|a) )+/, "").split(" ");
-      const last = words.findIndex((word) => common.has(word));
-      return words.slice(0, last === -1 ? 4 : last).join(" ") || [];
-    });
-
 export const plainName = (name: string): string =>
   name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
 
-/** Parameters by their plain names. */
-const FREE_TEXT =
-  /^(?:query|search|question|prompt|text|message|content|input|body|q|topic|instructions?|request)$/;
-const COMMAND = /^(?:command|cmd)s?$/;
+export const isCommand = (name: string): boolean => /^(?:command|cmd)s?$/.test(plainName(name));
+
+const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
+const NUMBER = /(?<![\p{L}\d.-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
+/** Words with capitals, or of a script without them. A state belongs to its town: "Boston, MA". */
+const NAME = /[\p{Lu}\p{Lo}][\p{L}\p{M}'’-]*(?: \p{Lu}[\p{L}\p{M}'’-]*)*(?:, \p{Lu}{2}\b)?/gu;
+const WORDS = /\p{L}[\p{L}\p{M}'’-]*(?: \p{L}[\p{L}\p{M}'’-]*)*/gu;
+
 const RUN = /^(?:command|cmd|shell|script|code|argv?|args)s?$/;
 const FOLDER = /^(?:cwd|dir|directory|workdir|workingdirectory)$/;
+const FREE_TEXT =
+  /^(?:query|search|question|prompt|text|message|content|input|body|q|topic|instructions?|request|description)$/;
 
-/** A parameter that takes whole sentences. */
-export const isFreeText = (name: string): boolean => FREE_TEXT.test(plainName(name));
+type Row = readonly [properties: RegExp, part: RegExp, otherwise?: (text: string) => string];
 
-export const isCommand = (name: string): boolean => COMMAND.test(plainName(name));
-
-const PLACE = "(\\p{Lu}[\\p{L}'-]*(?: \\p{Lu}[\\p{L}'-]*)*|\\S+@\\S+|[\\p{L}\\p{N}_]+)";
-
-/** The shape in a text of properties with some name or format. */
-const shapes: readonly (readonly [properties: RegExp, shape: RegExp])[] = [
-  [/mail/, /([\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)/],
-  [/ur[il]|link|website/, /(https?:\/\/[^\s"'<>)]+)/],
-  [/path|file|folder|directory/, /((?:[\w.~-]{0,64}\/)+[\w.-]+|\b[\w-]{1,64}\.\w{1,5}\b)/],
-  [/date|time|when/, /(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)/],
-  [/date|day|when/, /(\d{4}-\d\d-\d\d)/],
-  [/expression|equation|formula/, /([\d(][\d +\-*/^().,%]*[\d)])/],
-  [/^(?:origin|from|departure|start)/, new RegExp(`\\bfrom ${PLACE}`, "u")],
-  [/^(?:destination|to$|arrival|recipient)/, new RegExp(`\\bto ${PLACE}`, "u")],
+/**
+ * The parts of a text that strings take, by plain name or format of the property, and
+ * the value if there is none. Other strings take quoted parts, else names.
+ */
+const table: readonly Row[] = [
+  // Prose of the user is never run: only text in backticks is a command.
+  [RUN, /`([^`]+)`/g, () => "echo demo"],
+  [FREE_TEXT, QUOTED, (text) => text],
+  [FOLDER, /^\.$/g, () => "."],
+  [/mail|^(?:to|recipients?)$/, /[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+/g],
+  [/ur[il]|link|website/, /https?:\/\/[^\s"'<>)]+/g],
+  [
+    /path|file|folder|directory/,
+    /(?<![\w@:/.~-])(?:(?:[\w.~-]{0,64}\/)+[\w.-]*\w|[\w-]{1,64}\.\w{1,5}\b)/g,
+  ],
+  [/date|time|day|when/, /\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?/g],
+  [/expression|equation|formula/, /[\d(][\d +\-*/^().,%]*[\d)]/g],
 ];
 
-/** Draws arguments from the user's text, and before that from values known by plain property name. */
-export function valuesFrom(
-  about: Subjects,
+const partsOf = (text: string, part: RegExp): readonly string[] =>
+  Array.from(text.matchAll(part), ([whole, ...groups]) => groups.find(Boolean) ?? whole);
+
+/** Names by their capitals, else the words that carry meaning. Consecutive words are one name. */
+function namesIn(prose: string, own: ReadonlySet<string>): readonly string[] {
+  const isOrdinary = (word: string): boolean =>
+    common.has(word) || calendarAndUnits.has(word) || own.has(stem(word));
+  const marked = prose
+    .replaceAll(/(?<=\p{L})['’]\p{L}{0,2}(?!\p{L})/gu, "")
+    // A capital that opens a sentence makes no name: "Translate this to French".
+    .replaceAll(/(?<=^|[.?!] )\p{Lu}(?=\p{L}* (?!and |or )\p{Ll})/gu, (sign) => sign.toLowerCase())
+    .replaceAll(/[\p{L}\p{M}]+/gu, (word) => (isOrdinary(word.toLowerCase()) ? ";" : word));
+  const names = partsOf(marked, NAME);
+  return names.length > 0 ? names : partsOf(marked, WORDS);
+}
+
+/** True if a text has a value apart from words in small letters. */
+export const hasValues = (text: string): boolean => /["“`\d]|(?<=\S )\p{Lu}|\p{Lo}/u.test(text);
+
+/** `parts` are the parts of the text that belong to a property. */
+export type TextValues = ValueSource & {
+  parts(name: string, schema: Fields): readonly unknown[];
+};
+
+/**
+ * The values of a text for a call's arguments. `own`: stems of words of
+ * the tool, which are no values. `known`: values that come first, by plain property name.
+ */
+export function valuesIn(
+  text: string,
+  own: ReadonlySet<string> = new Set(),
   known: ReadonlyMap<string, readonly unknown[]> = new Map(),
-): ValueSource {
-  const { text, quoted } = about;
+): TextValues {
+  const quoted = partsOf(text, QUOTED);
+  const prose = text.replaceAll(QUOTED, ";");
+  const numbers = partsOf(prose, NUMBER).map((one) => Number(one.replaceAll(",", "")));
+  const names = namesIn(prose, own);
   const stems = stemsOf(text);
-  const [, command] = /`([^`]+)`/.exec(text) ?? [];
-  const lowered = text.toLowerCase();
-  const names = about.names.values();
-  const numbers = about.numbers.values();
-  const isNamed = (word: string): boolean => [...stemsOf(word)].some((one) => stems.has(one));
-  const mentioned = (values: unknown): readonly unknown[] =>
-    (Array.isArray(values) ? values : []).filter(
-      (one) => typeof one === "string" && isNamed(one) && lowered.includes(one.toLowerCase()),
-    );
+  const isSaid = (words: string): boolean => {
+    const asked = [...stemsOf(words)];
+    return asked.length > 0 && asked.every((one) => stems.has(one));
+  };
+  const parts = (name: string, schema: Fields): readonly unknown[] => {
+    const plain = plainName(name);
+    const [type = "string"] = typesIn(schema);
+    const { items } = schema;
+    if (Array.isArray(schema.enum))
+      return schema.enum.filter((one) => typeof one === "string" && isSaid(one));
+    if (isNumeric(type)) return numbers;
+    if (type === "array") {
+      const each = parts(name, isFields(items) ? items : {});
+      const isArguments = RUN.test(plain) && !/^(?:command|cmd)s$/.test(plain);
+      return isArguments ? each.map((line) => argumentsIn(String(line))) : [each];
+    }
+    if (type !== "string") return [];
+    for (const [properties, part, otherwise] of table) {
+      if (!properties.test(plain) && !properties.test(String(schema.format))) continue;
+      const found = partsOf(text, part);
+      if (found.length > 0) return found;
+      if (otherwise !== undefined) return [otherwise(text)];
+    }
+    return quoted.length > 0 ? quoted : names;
+  };
+  const given = new Set<unknown>();
   return {
-    isMentioned: (name, schema) =>
-      known.has(plainName(name)) ||
-      mentioned(schema.enum).length > 0 ||
-      (isCommand(name) && command !== undefined) ||
-      (isNumeric(typesIn(schema)[0]) && about.numbers.length > 0 && isNamed(name)),
+    parts,
+    isMentioned(name, schema) {
+      if (known.has(plainName(name))) return true;
+      if (isCommand(name)) return text.includes("`");
+      const isNumber = isNumeric(typesIn(schema)[0]) && isSaid(name);
+      return (isNumber || Array.isArray(schema.enum)) && parts(name, schema).length > 0;
+    },
     *values(name, schema) {
-      const plain = plainName(name);
-      const [type = "string"] = typesIn(schema);
-      const items = isFields(schema.items) ? schema.items : {};
-      yield* known.get(plain) ?? [];
-      if (Array.isArray(schema.enum)) yield* mentioned(schema.enum);
-      else if (RUN.test(plain)) {
-        // Prose of the user is never run: only text in backticks is a command.
-        const line = command ?? "echo demo";
-        const isList = isCommand(name) && plain.endsWith("s");
-        yield type !== "array" ? line : isList ? [line] : argumentList(line);
-      } else if (type === "array" && Array.isArray(items.enum)) yield mentioned(items.enum);
-      else if (type === "array") yield typesIn(items)[0] === "string" ? about.names : about.numbers;
-      else if (isNumeric(type)) yield* numbers;
-      else if (type === "string") {
-        for (const [properties, shape] of shapes)
-          if (properties.test(plain) || properties.test(String(schema.format)))
-            yield shape.exec(text)?.[1];
-        if (FOLDER.test(plain)) yield ".";
-        if (isFreeText(name)) yield quoted[0] ?? text;
-        yield names.next().value;
-        if (text.split(" ").length <= 3 && stems.size > 0) yield text;
+      yield* known.get(plainName(name)) ?? [];
+      const others = typesIn(schema)[0] === "string" ? names : [];
+      const candidates = [...parts(name, schema), ...others];
+      for (const one of candidates.filter((value) => !given.has(value))) {
+        given.add(one);
+        yield one;
       }
+      // Values that another property has come last.
+      yield* candidates;
     },
   };
 }
 
 /** A program and its arguments; other commands need a shell. */
-const argumentList = (command: string): readonly string[] =>
+const argumentsIn = (command: string): readonly string[] =>
   /^[\w@%+=:,./ -]+$/.test(command) ? command.split(/ +/) : ["bash", "-lc", command];
