@@ -3,11 +3,11 @@
 import { isFields } from "../../json/json.ts";
 import { exactJsonOf } from "../../json/exact.ts";
 import type { Emit } from "../../stream/stage.ts";
-import type { NewId } from "../../turn/clock.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import { upstreamName, type UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
+import type { ReadContext } from "../dialect.ts";
 import { malformed, nameless, worthless } from "../errors/upstream-error.ts";
 import { fieldsOf, filledText, given } from "../shared/loose.ts";
 import { entriesOf, PartialArgs } from "./partial-args.ts";
@@ -18,6 +18,7 @@ import {
   finishMeaning,
   geminiExtra,
   listed,
+  oddity,
   partKind,
   signatureExtra,
   type SignedPart,
@@ -27,9 +28,6 @@ type Event = TurnEvent<UpstreamName>;
 
 /** An event that waits for the end. `isOfCall`: it is left out if the answer was cut off. */
 type Held = { readonly event: Event; readonly isOfCall: boolean };
-
-/** Called before the end of a candidate without content. Returns the fault that replaces the end. */
-type EndBlank = () => Fault | undefined;
 
 /** The first part of a call. */
 type Called = {
@@ -56,9 +54,8 @@ const known = new Set([
  */
 export class CandidateReader {
   readonly choice: number;
-  readonly #newId: NewId;
+  readonly #context: ReadContext;
   readonly #emit: Emit<Event>;
-  readonly #endBlank: EndBlank;
   #open: "text" | "thought" | undefined;
   /** The signature of the open text. */
   #signature: string | undefined;
@@ -71,16 +68,16 @@ export class CandidateReader {
   #text = "";
   #textAt = 0;
   #hasThoughts = false;
+  #isBlank = true;
   #hasEnded = false;
   readonly #extra: Record<string, unknown> = {};
   #reason: string | undefined;
   #message: string | undefined;
   token: string | undefined;
 
-  constructor(choice: number, newId: NewId, emit: Emit<Event>, endBlank: EndBlank) {
+  constructor(choice: number, context: ReadContext, emit: Emit<Event>) {
     this.choice = choice;
-    this.#endBlank = endBlank;
-    this.#newId = newId;
+    this.#context = context;
     this.#emit = emit;
   }
 
@@ -123,9 +120,10 @@ export class CandidateReader {
     if (meaning === "fail") return worthlessEnd(reason, this.#message);
     if (meaning === undefined && (this.#text === "" || this.#calls > 0))
       return worthlessEnd(reason, this.#message);
-    const hasContent = this.#hasThoughts || this.#text !== "" || this.#calls + this.#items > 0;
-    const blank = meaning === "end" && !hasContent ? this.#endBlank() : undefined;
-    if (blank !== undefined) return blank;
+    if (this.#isBlank && meaning === "end") {
+      if (this.#context.retriesBlank === true) return worthless(BLANK);
+      this.#context.report?.(oddity(BLANK));
+    }
     this.#hasEnded = true;
     const isPaused = meaning === "pause" && this.token !== undefined;
     const isWhole = meaning === "end" || isPaused;
@@ -197,7 +195,7 @@ export class CandidateReader {
     const item = this.#items++;
     if (image === undefined) this.#pass({ type: "item-end", choice, item, dialect: "gemini", raw });
     else {
-      const id = this.#newId("ig");
+      const id = this.#context.newId("ig");
       this.#pass({ type: "item-end", choice, item, dialect: "responses", raw: { id, ...image } });
     }
     return undefined;
@@ -228,7 +226,7 @@ export class CandidateReader {
     this.#close(signature, true);
     const { choice } = this;
     const call = this.#calls++;
-    const id = filledText(given) ?? this.#newId("call");
+    const id = filledText(given) ?? this.#context.newId("call");
     const { functionCall: _, thoughtSignature: __, thought_signature: ___, ...beside } = part;
     const more = geminiExtra(beside);
     const start = { choice, call, id, kind: "function", name: upstreamName(name), ...more };
@@ -294,6 +292,7 @@ export class CandidateReader {
 
   /** Emits an event, or keeps it for the end: from the first whole call on. */
   #pass(event: Event, isOfCall = false): void {
+    this.#isBlank = false;
     if (isOfCall) this.#held ??= [];
     if (this.#held === undefined) this.#emit(event);
     else this.#held.push({ event, isOfCall });
@@ -314,6 +313,8 @@ function imageItem({ mimeType, data }: Fields): Fields | undefined {
     ? undefined
     : { type: "image_generation_call", status: "completed", result: data, output_format: format };
 }
+
+const BLANK = "ended its answer without content";
 
 const worthlessEnd = (reason: string, message: string | undefined): Fault =>
   worthless(

@@ -8,18 +8,12 @@ import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
 import type { Fields } from "../../turn/turn.ts";
 import type { EventReader, ReadContext } from "../dialect.ts";
-import {
-  malformed,
-  strayError,
-  unreadableFault,
-  upstreamError,
-  worthless,
-} from "../errors/upstream-error.ts";
+import { malformed, strayError, unreadableFault, upstreamError } from "../errors/upstream-error.ts";
 import { FrameRuns } from "../shared/frame-runs.ts";
 import { fieldsOf, filledText, given, listOf, numberOf } from "../shared/loose.ts";
 import { CandidateReader } from "./read-candidate.ts";
 import { readUsage } from "./read-counts.ts";
-import { geminiExtra, listed } from "./wire.ts";
+import { geminiExtra, listed, oddity } from "./wire.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -159,22 +153,10 @@ class GeminiReader implements EventReader {
     for (const one of listOf(value) ?? [value]) {
       // Some servers write other values between the chunks.
       const chunk = fieldsOf(one);
-      if (chunk === undefined) this.#notice("sent a chunk that is not an object; it was skipped");
-      else if (!this.#isOver) this.#read(chunk);
+      if (chunk !== undefined && !this.#isOver) this.#read(chunk);
+      if (chunk === undefined && !this.#isOdd) this.#context.report?.(oddity(NO_CHUNK));
+      this.#isOdd ||= chunk === undefined;
     }
-  }
-
-  readonly #endBlank = (): Fault | undefined => {
-    if (this.#context.retriesBlank === true && !this.#hasBegun) return worthless(BLANK);
-    this.#notice(BLANK);
-    return undefined;
-  };
-
-  /** Reports the first oddity of the answer. */
-  #notice(did: string): void {
-    if (!this.#isOdd)
-      this.#context.report?.({ path: "output", action: "noticed", reason: `the upstream ${did}` });
-    this.#isOdd = true;
   }
 
   #read(raw: Fields): void {
@@ -208,8 +190,7 @@ class GeminiReader implements EventReader {
     let found = this.#candidates.get(index);
     if (found === undefined) {
       if (!Number.isInteger(index) || index < 0 || index >= MOST_CANDIDATES) return undefined;
-      const emit = (event: Event): void => this.#pass(event);
-      found = new CandidateReader(index, this.#context.newId, emit, this.#endBlank);
+      found = new CandidateReader(index, this.#context, (event) => this.#pass(event));
       this.#candidates.set(index, found);
     }
     return found;
@@ -249,7 +230,7 @@ class GeminiReader implements EventReader {
   }
 }
 
-const BLANK = "ended its answer without content";
+const NO_CHUNK = "sent a chunk that is not an object; it was skipped";
 const NO_ANSWER = "answered with something that has no `candidates`";
 
 /** The arguments of calls are values, whose numbers must keep their digits. */

@@ -133,21 +133,23 @@ export function httpUpstream(given: HttpOptions): Upstream {
       const known = routes.get(`${stream} ${model}`);
       const route = known?.profile === profile ? known : newRoute(profile, { model, stream });
       const common = own === undefined ? route.headers : withOwn(route.headers, own);
-      const isBehindResults = turn.items.at(-1)?.type === "result";
       const { path } = route;
       const open: Prepared["open"] = (opening) => {
-        const { requestId, headers: more, watch } = opening;
-        const reading: ReadContext = {
+        const { requestId, headers: more, retry, watch } = opening;
+        const asked = params.n ?? 1;
+        const reading = {
           newId,
           frames: straight,
-          asked: params.n ?? 1,
-          retriesBlank: isBehindResults && opening.retry && retries > 0,
+          asked,
           report: watch?.report,
+          // Of several answers, one may have begun.
+          retriesBlank: retry && retries > 0 && asked === 1 && turn.items.at(-1)?.type === "result",
         };
         const fields = [...common, "x-request-id", requestId];
         if (more !== undefined) append(fields, Object.entries(more).flat());
         const request: HttpRequest = { method: "POST", path, headers: fields, body };
         const rewrite = (fault: Fault): HttpRequest | undefined => {
+          reading.retriesBlank = false;
           if (fault.code !== "upstream.refused") return undefined;
           const found = wire.correct?.(fault.detail.said?.message ?? "", profile);
           if (found === undefined) return undefined;
@@ -221,7 +223,6 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   readonly connection: HttpConnection;
   readonly opening: OpenOptions;
   readonly #opened: Opened;
-  #reading: ReadContext;
   #request: HttpRequest;
   #answer: HttpAnswer | undefined;
 
@@ -233,13 +234,12 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
     this.connection = connection;
     this.opening = opened.opening;
     this.#opened = opened;
-    this.#reading = opened.reading;
     this.#request = opened.request;
   }
 
   protected attempt(): Flow {
     const { options, transport, shares } = this.connection;
-    const reader = options.dialect.upstream.readEvents(this.#reading);
+    const reader = options.dialect.upstream.readEvents(this.#opened.reading);
     const answer = (this.#answer = new HttpAnswer(this, reader, transport.newDecoder()));
     shares.enter(this.opening.tenant, this);
     return answer;
@@ -256,7 +256,6 @@ class HttpTurn extends Retries implements AnswerOwner, Waiting {
   }
 
   override failed(failure: Failure): void {
-    this.#reading = { ...this.#reading, retriesBlank: false };
     const request = this.#opened.rewrite(failure.fault);
     if (request === undefined) return super.failed(failure);
     this.#request = request;
