@@ -1,7 +1,7 @@
 /** The list of models as Gemini's API writes it. */
 
-import { Fault } from "../../turn/fault.ts";
 import type { Fields } from "../../turn/turn.ts";
+import { invalid } from "../shared/shape.ts";
 
 /** The paths of the list. Clients that name a model `models/x` repeat the last step. */
 const routes = ["/v1beta", "/v1alpha", "/v1beta1/publishers/google"].flatMap((version) => [
@@ -26,19 +26,16 @@ function page(names: readonly string[], query: string): Fields {
   const asked = new URLSearchParams(query);
   const size = Number(asked.get("pageSize") ?? asked.get("page_size") ?? 0);
   if (!(Number.isInteger(size) && size >= 0))
-    throw wrong("pageSize", "must be a whole number of at least 0");
+    throw invalid("pageSize", "must be a whole number of at least 0");
   const token = asked.get("pageToken") ?? asked.get("page_token") ?? "";
   const before = token === "" ? -1 : names.indexOf(token);
   if (token !== "" && before === -1)
-    throw wrong("pageToken", "is not of this list; begin again without it");
+    throw invalid("pageToken", "is not of this list; begin again without it");
   const most = Math.min(size === 0 ? DEFAULT_SIZE : size, LARGEST_SIZE);
   const part = names.slice(before + 1, before + 1 + most);
   const hasMore = before + 1 + part.length < names.length;
   return { models: part.map(modelOf), ...(hasMore && { nextPageToken: part.at(-1) }) };
 }
-
-const wrong = (param: string, problem: string): Fault =>
-  new Fault("request.invalid", `\`${param}\` ${problem}.`, { param });
 
 const headers = ["x-goog-api-key", "x-goog-api-client"];
 

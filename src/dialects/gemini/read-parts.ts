@@ -75,8 +75,7 @@ export function readResponse(
   for (const [at, raw] of optionalListOf(media, `${path}.parts`).entries()) {
     const where = `${path}.parts[${at}]`;
     const part = camelFieldsAt(raw, where, "an object with `inlineData` or `fileData`");
-    if (part.inlineData == null && part.fileData == null)
-      throw invalid(where, "must have `inlineData` or `fileData`");
+    if (!isMedia(part)) throw invalid(where, "must have `inlineData` or `fileData`");
     parts.push(readMedia(part, where));
   }
   return { parts, isError: isFailure(response) };

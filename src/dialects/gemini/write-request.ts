@@ -12,7 +12,7 @@ import { bodyWith, withTools } from "../shared/source-text.ts";
 import { geminiTraits } from "./traits.ts";
 import { ownGeminiExtra } from "./wire.ts";
 import { writeContents, type WrittenContents } from "./write-contents.ts";
-import { writeThinking } from "./write-thinking.ts";
+import { type NoteParam, writeThinking } from "./write-thinking.ts";
 import { offeredTools, writeChoice, writeTools } from "./write-tools.ts";
 
 type Body = Record<string, unknown>;
@@ -60,8 +60,9 @@ function translate(
 ): WrittenRequest {
   const body: Body = { contents };
   if (system.length > 0) body.systemInstruction = { parts: system };
-  const thinking = writeThinking(turn, profile);
-  append(decisions, thinking.decisions);
+  const note: NoteParam = (name, action, reason) =>
+    void decisions.push({ path: paramPath(name, turn.traits), action, reason });
+  const thinkingConfig = writeThinking(turn, profile, note);
   const written = writeParams(
     { ...turn, params: plainParams(turn) },
     { name: "gemini", traits: geminiTraits },
@@ -70,16 +71,15 @@ function translate(
   append(decisions, written.decisions);
   const { generationConfig, ...others } = written.fields;
   Object.assign(body, others);
-  append(decisions, writeTier(body, turn, profile));
+  writeTier(body, turn, profile, note);
   const config: Body = { ...fieldsOf(generationConfig) };
-  if (thinking.config !== undefined) config.thinkingConfig = thinking.config;
-  append(decisions, fitConfig(config, turn, profile));
+  if (thinkingConfig !== undefined) config.thinkingConfig = thinkingConfig;
+  fitConfig(config, turn, profile, note);
   const isFormatted = turn.format?.type === "json" || turn.format?.type === "schema";
   const offered = isFormatted ? offeredTools(turn) : turn.tools;
   const tools = writeTools(offered, profile.tools.schema);
   for (const reason of tools.reasons) decisions.push({ path: "tools", action: "dropped", reason });
-  const choice = writeChoice(turn, tools, isFormatted);
-  append(decisions, choice.decisions);
+  const choice = writeChoice(turn, tools, isFormatted, decisions);
   const toolText = choice.isNone ? tools.functions : tools.all;
   const isMixed = tools.functions !== undefined && tools.hasBuiltins && !choice.isNone;
   if (toolText !== undefined) {
@@ -89,7 +89,7 @@ function translate(
       toolConfig.includeServerSideToolInvocations = true;
     if (Object.keys(toolConfig).length > 0) body.toolConfig = toolConfig;
   }
-  append(decisions, askForFormat(config, turn, choice.config?.mode === "ANY"));
+  askForFormat(config, turn, choice.config?.mode === "ANY", decisions);
   if (Object.keys(config).length > 0) body.generationConfig = config;
   append(decisions, writeExtra(turn, "gemini", body));
   if (!isFormatted) keepValidation(body, turn);
@@ -134,18 +134,15 @@ const tiers = new Map(
 
 function writeTier(
   body: Body,
-  { params, traits }: Turn<UpstreamName>,
+  { params }: Turn<UpstreamName>,
   profile: Profile,
-): Decision[] {
+  note: NoteParam,
+): void {
   const { serviceTier: asked } = params;
-  if (asked === undefined || asked === "auto") return [];
+  if (asked === undefined || asked === "auto") return;
   const tier = tiers.get(asked);
-  if (tier !== undefined && profile.params.serviceTier !== null) {
-    body.serviceTier = tier;
-    return [];
-  }
-  const reason = `the ${profile.name} profile has no tier \`${asked}\``;
-  return [{ path: paramPath("serviceTier", traits), action: "dropped", reason }];
+  if (tier !== undefined && profile.params.serviceTier !== null) body.serviceTier = tier;
+  else note("serviceTier", "dropped", `the ${profile.name} profile has no tier \`${asked}\``);
 }
 
 const HOTTEST = 2;
@@ -155,12 +152,10 @@ const FEW_TOKENS = 1024;
 /** Fits parameters into the limits of the API. */
 function fitConfig(
   config: Body,
-  { traits, params }: Turn<UpstreamName>,
+  { params }: Turn<UpstreamName>,
   profile: Profile,
-): Decision[] {
-  const decisions: Decision[] = [];
-  const note = (name: keyof Params, action: Decision["action"], reason: string): void =>
-    void decisions.push({ path: paramPath(name, traits), action, reason });
+  note: NoteParam,
+): void {
   if ((numberOf(config.temperature) ?? 0) > HOTTEST) {
     config.temperature = HOTTEST;
     note("temperature", "changed", `the highest temperature of the gemini dialect is ${HOTTEST}`);
@@ -191,7 +186,6 @@ function fitConfig(
       "noticed",
       "thoughts count against this limit, so the answer may end before its first word",
     );
-  return decisions;
 }
 
 /** A forced call leaves no text that a format could hold to. */
@@ -199,20 +193,19 @@ function askForFormat(
   config: Body,
   { format, traits }: Turn<UpstreamName>,
   isForced: boolean,
-): Decision[] {
-  if (format === undefined || format.type === "text") return [];
-  const note = (action: Decision["action"], reason: string): Decision[] => [
-    { path: traits.format.path, action, reason },
-  ];
-  if (format.type === "opaque") {
-    if (format.dialect !== "gemini")
-      return note("dropped", "the gemini dialect has no such format");
+  decisions: Decision[],
+): void {
+  if (format === undefined || format.type === "text") return;
+  const { path } = traits.format;
+  if (format.type === "opaque" && format.dialect === "gemini")
     Object.assign(config, fieldsOf(format.raw));
-    return [];
+  else if (format.type === "opaque")
+    decisions.push({ path, action: "dropped", reason: "the gemini dialect has no such format" });
+  else if (isForced) {
+    const reason = "a forced call has no text, so the upstream is not asked for a format";
+    decisions.push({ path, action: "repaired", reason });
+  } else {
+    config.responseMimeType = "application/json";
+    if (format.type === "schema") config.responseJsonSchema = format.schema;
   }
-  if (isForced)
-    return note("repaired", "a forced call has no text, so the upstream is not asked for a format");
-  config.responseMimeType = "application/json";
-  if (format.type === "schema") config.responseJsonSchema = format.schema;
-  return [];
 }

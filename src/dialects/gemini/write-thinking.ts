@@ -5,7 +5,6 @@ import type { UpstreamName } from "../../turn/names.ts";
 import type { Profile, ThinkingBudgets } from "../../turn/profile.ts";
 import type { Fields, Params, Turn } from "../../turn/turn.ts";
 import { effortOf, isAbove, nearestEffort } from "../shared/effort.ts";
-import { paramPath } from "../shared/params.ts";
 
 /** Budgets of tokens by effort; higher efforts get the most that the model takes. */
 const budgets: Readonly<Record<string, number>> = {
@@ -16,15 +15,15 @@ const budgets: Readonly<Record<string, number>> = {
   high: 24_576,
 };
 
-export type WrittenThinking = {
-  readonly config: Fields | undefined;
-  readonly decisions: readonly Decision[];
-};
+/** Receives a difference between a parameter that the client asks for and the request. */
+export type NoteParam = (name: keyof Params, action: Decision["action"], reason: string) => void;
 
-export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): WrittenThinking {
-  const decisions: Decision[] = [];
-  const note = (name: keyof Params, action: Decision["action"], reason: string): void =>
-    void decisions.push({ path: paramPath(name, turn.traits), action, reason });
+/** The configuration of thinking; undefined if there is nothing to configure. */
+export function writeThinking(
+  turn: Turn<UpstreamName>,
+  profile: Profile,
+  note: NoteParam,
+): Fields | undefined {
   const { effort: said, thinkingBudget, thinking, reasoningSummary } = turn.params;
   const effort = said ?? (thinking === "disabled" ? "none" : undefined);
   const rule = profile.thinking;
@@ -60,7 +59,7 @@ export function writeThinking(turn: Turn<UpstreamName>, profile: Profile): Writt
       ? turn.dialect !== "gemini" && effort !== undefined && effort !== "none"
       : reasoningSummary !== "none" && reasoningSummary !== "omitted";
   if (isShown && canShow) config.includeThoughts = true;
-  return { config: Object.keys(config).length === 0 ? undefined : config, decisions };
+  return Object.keys(config).length === 0 ? undefined : config;
 }
 
 /** Unknown efforts leave it to the model. */

@@ -131,7 +131,6 @@ export type WrittenChoice = {
   readonly config?: Fields | undefined;
   /** True if the model may call nothing: tools that the provider runs are left out for that. */
   readonly isNone: boolean;
-  readonly decisions: readonly Decision[];
 };
 
 /** Writes the choice of tools. `isLoose`: the answer has a format, beside which arguments are not held to schemas. */
@@ -139,40 +138,42 @@ export function writeChoice(
   { toolChoice: choice, traits }: Pick<Turn<UpstreamName>, "toolChoice" | "traits">,
   { isStrict, functions }: WrittenTools,
   isLoose: boolean,
+  decisions: Decision[],
 ): WrittenChoice {
-  const made = (mode?: string, names?: readonly string[], decision?: Decision): WrittenChoice => ({
+  const made = (mode?: string, names?: readonly string[]): WrittenChoice => ({
     config:
       functions === undefined || mode === undefined
         ? undefined
         : { mode, ...(names !== undefined && { allowedFunctionNames: names }) },
     isNone: choice?.type === "none",
-    decisions: decision === undefined ? [] : [decision],
   });
+  const change = (path: string, reason: string): void =>
+    void decisions.push({ path, action: "changed", reason });
   switch (choice?.type) {
     case undefined:
-    case "auto": {
+    case "auto":
       if (!isStrict) return made(choice?.type && "AUTO");
       if (!isLoose) return made("VALIDATED");
-      const reason = "the upstream does not hold arguments to their schemas beside a format";
-      return made("AUTO", undefined, { path: "tools", action: "changed", reason });
-    }
+      change("tools", "the upstream does not hold arguments to their schemas beside a format");
+      return made("AUTO");
     case "none":
       return made("NONE");
     case "required":
       return made("ANY");
-    case "tool": {
+    case "tool":
       if (choice.tool.kind === "function") return made("ANY", [choice.tool.name]);
-      const reason = "the upstream cannot be forced to use a tool that it runs itself";
-      return made(undefined, undefined, { path: traits.toolChoice, action: "changed", reason });
-    }
+      change(traits.toolChoice, "the upstream cannot be forced to use a tool that it runs itself");
+      return made();
     case "allowed": {
       const names = choice.tools.flatMap(({ kind, name }) => (kind === "function" ? [name] : []));
       if (names.length === 0) return made("NONE");
       if (choice.mode === "required") return made("ANY", names);
       if (isLoose) return made("AUTO");
-      const reason =
-        "the upstream limits the tools only in a mode in which arguments must follow their schemas";
-      return made("VALIDATED", names, { path: traits.toolChoice, action: "changed", reason });
+      change(
+        traits.toolChoice,
+        "the upstream limits the tools only in a mode in which arguments must follow their schemas",
+      );
+      return made("VALIDATED", names);
     }
     default:
       return choice satisfies never;
