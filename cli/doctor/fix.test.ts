@@ -101,6 +101,19 @@ models: { "*": it/m:1 }
     expect(again).toBe(fixedText(text, fix));
   });
 
+  it("keep the indentation of the file", () => {
+    const list = (indent: string, models: readonly string[]): string =>
+      ["upstreams:", "  it:", "    capabilities:", "      models:", ...models]
+        .map((line) => line.replaceAll("  ", indent))
+        .join("\n")
+        .concat("\n");
+    const there = ["        - match: x", "        - match: y"];
+    for (const indent of ["  ", "    "])
+      expect(fixedText(list(indent, there), fix)).toContain(list(indent, there).trimEnd());
+    const flush = ["      - match: x", "      - match: y"];
+    expect(fixedText(list("  ", flush), fix)).toContain(list("  ", flush).trimEnd());
+  });
+
   it("are not written where another place would change with them, or there is none", () => {
     for (const text of [
       "shared: &a { dialect: chat }\nupstreams: { it: *a }\n",

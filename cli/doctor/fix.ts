@@ -96,6 +96,6 @@ function leaves(group: object, path: Path): readonly Change[] {
 const layoutOf = (text: string): ToStringOptions => ({
   lineWidth: 0,
   indent: /^( +)[^\s#-]/m.exec(text)?.[1]?.length ?? 2,
-  indentSeq: !/^( *)[^\s#].*\n\1- /m.test(text),
+  indentSeq: !/^( *)[^\s#-].*\n\1- /m.test(text),
   flowCollectionPadding: /[{[] /.test(text),
 });
