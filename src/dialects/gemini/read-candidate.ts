@@ -18,7 +18,6 @@ import {
   finishMeaning,
   geminiExtra,
   listed,
-  oddity,
   partKind,
   signatureExtra,
   type SignedPart,
@@ -121,8 +120,9 @@ export class CandidateReader {
     if (meaning === undefined && (this.#text === "" || this.#calls > 0))
       return worthlessEnd(reason, this.#message);
     if (this.#isBlank && meaning === "end") {
-      if (this.#context.retriesBlank === true) return worthless(BLANK);
-      this.#context.report?.(oddity(BLANK));
+      if (this.#context.retriesBlank === true) return worthless("ended its answer without content");
+      const reason = "the upstream ended its answer without content";
+      this.#context.report?.({ path: "output", action: "noticed", reason });
     }
     this.#hasEnded = true;
     const isPaused = meaning === "pause" && this.token !== undefined;
@@ -313,8 +313,6 @@ function imageItem({ mimeType, data }: Fields): Fields | undefined {
     ? undefined
     : { type: "image_generation_call", status: "completed", result: data, output_format: format };
 }
-
-const BLANK = "ended its answer without content";
 
 const worthlessEnd = (reason: string, message: string | undefined): Fault =>
   worthless(

@@ -3,6 +3,7 @@
 import { exactJsonOf } from "../../json/exact.ts";
 import { jsonOf } from "../../json/json.ts";
 import type { Emit } from "../../stream/stage.ts";
+import type { Decision } from "../../turn/decision.ts";
 import type { TurnEvent, Usage } from "../../turn/event.ts";
 import type { Fault } from "../../turn/fault.ts";
 import type { UpstreamName } from "../../turn/names.ts";
@@ -13,7 +14,7 @@ import { FrameRuns } from "../shared/frame-runs.ts";
 import { fieldsOf, filledText, given, listOf, numberOf } from "../shared/loose.ts";
 import { CandidateReader } from "./read-candidate.ts";
 import { readUsage } from "./read-counts.ts";
-import { geminiExtra, listed, oddity } from "./wire.ts";
+import { geminiExtra, listed } from "./wire.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -154,7 +155,7 @@ class GeminiReader implements EventReader {
       // Some servers write other values between the chunks.
       const chunk = fieldsOf(one);
       if (chunk !== undefined && !this.#isOver) this.#read(chunk);
-      if (chunk === undefined && !this.#isOdd) this.#context.report?.(oddity(NO_CHUNK));
+      if (chunk === undefined && !this.#isOdd) this.#context.report?.(NO_CHUNK);
       this.#isOdd ||= chunk === undefined;
     }
   }
@@ -230,7 +231,11 @@ class GeminiReader implements EventReader {
   }
 }
 
-const NO_CHUNK = "sent a chunk that is not an object; it was skipped";
+const NO_CHUNK: Decision = {
+  path: "output",
+  action: "noticed",
+  reason: "the upstream sent a chunk that is not an object; it was skipped",
+};
 const NO_ANSWER = "answered with something that has no `candidates`";
 
 /** The arguments of calls are values, whose numbers must keep their digits. */

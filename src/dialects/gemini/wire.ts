@@ -1,6 +1,5 @@
 /** The words of Gemini's API that its readers and writers share. */
 
-import type { Decision } from "../../turn/decision.ts";
 import type { StopReason } from "../../turn/event.ts";
 import type { Extra, Fields } from "../../turn/turn.ts";
 import { fieldsOf, filledText, meaningsOf } from "../shared/loose.ts";
@@ -45,13 +44,6 @@ const stops = meaningsOf<StopReason | "fail">({
 
 /** The meaning of a `finishReason`; undefined for `OTHER` and unknown ones. `fail`: the answer is worthless. */
 export const finishMeaning = (reason: string): StopReason | "fail" | undefined => stops.get(reason);
-
-/** The decision about an odd part of an answer; `did` is the deed of the upstream. */
-export const oddity = (did: string): Decision => ({
-  path: "output",
-  action: "noticed",
-  reason: `the upstream ${did}`,
-});
 
 /** Fields that are kept for this dialect. `hints`: fields that are no loss elsewhere. */
 export function geminiExtra(fields: Fields, hints?: Fields): { readonly extra?: Extra } {
