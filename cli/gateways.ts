@@ -18,15 +18,11 @@ import {
   turnSchema,
   type TurnView,
 } from "../src/observe/console/wire.ts";
+import type { Options } from "./options.ts";
 import { exitCode } from "./output.ts";
 import { askRemote, type RemoteGateway, rootOf } from "./remote.ts";
 
-export type GatewayOptions = {
-  /** Chooses one of several, or one elsewhere. */
-  readonly url?: string | undefined;
-  /** For a gateway elsewhere. */
-  readonly key?: string | undefined;
-};
+export type GatewayOptions = Pick<Options, "url" | "key">;
 
 type Chosen =
   | { readonly local: LocalGateway }

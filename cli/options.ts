@@ -8,7 +8,7 @@ export type Options = {
   /** A gateway: one of several that run, or one elsewhere. */
   readonly url?: string;
   /** The key of a gateway elsewhere. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly model?: string;
   /** In seconds. */
   readonly timeout?: number;

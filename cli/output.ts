@@ -30,7 +30,8 @@ export const dateText = (at: number): string =>
 
 export const recordedTurns = { failures: "failed turns", all: "all turns" } as const;
 
-export const turns = (count: number): string => `${count} ${count === 1 ? "turn" : "turns"}`;
+export const plural = (count: number, word: string): string =>
+  `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function recordedLine(counts: {
   readonly written: number;
@@ -39,7 +40,7 @@ export function recordedLine(counts: {
 }): string {
   const { written, missed, folder } = counts;
   const rest = missed === 0 ? "" : `; ${missed} could not be written`;
-  return `${turns(written)} recorded in ${folder}${rest}.`;
+  return `${plural(written, "turn")} recorded in ${folder}${rest}.`;
 }
 
 /** The problem of a Node that is too old; undefined for one that is not. `engines` is from the package, such as `>=24`. */

@@ -25,18 +25,22 @@ export const rootOf = (url: string): string => url.replace(/\/+(?:v1\/*)?$/, "")
 
 export class Unreachable extends Fault {}
 
-/** Sends a request. Throws Unreachable with the reason if no server answers. */
+type Sent = { readonly body?: Fields; readonly headers?: Readonly<Record<string, string>> };
+
+/** Sends a request: GET or, with a body, POST. Throws Unreachable with the reason if no server answers. */
 export async function reach(
   remote: RemoteGateway,
   path: string,
-  init: RequestInit = {},
+  { body, headers }: Sent = {},
 ): Promise<Response> {
   const { url, key, timeoutMs = ANSWER_MS } = remote;
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const posted = body && { method: "POST", body: JSON.stringify(body) };
+  const type = body && { "content-type": "application/json" };
   try {
     return await fetch(`${url}${path}`, {
-      ...init,
-      headers: { ...(init.headers as Record<string, string>), ...authorization },
+      ...posted,
+      headers: { ...type, ...headers, ...authorization },
       signal: AbortSignal.timeout(Math.ceil(timeoutMs)),
     });
   } catch (error) {
@@ -66,10 +70,12 @@ export async function askRemote(remote: RemoteGateway, path: string): Promise<Fi
   return fieldsIn(text);
 }
 
-export async function modelsAt(remote: RemoteGateway): Promise<readonly string[]> {
-  const list = listOf((await askRemote(remote, "/v1/models"))?.data) ?? [];
-  return list.flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
-}
+export const modelsAt = async (remote: RemoteGateway): Promise<readonly string[]> =>
+  modelsIn(await askRemote(remote, "/v1/models"));
+
+/** The names in a list of models. */
+export const modelsIn = (body: Fields | undefined): readonly string[] =>
+  (listOf(body?.data) ?? []).flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
 
 export async function firstModel(remote: RemoteGateway): Promise<string> {
   const [first] = await modelsAt(remote);

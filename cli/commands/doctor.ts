@@ -24,7 +24,7 @@ import {
 } from "../doctor/examiner.ts";
 import { writeFix } from "../doctor/fix.ts";
 import { keyFor } from "../gateways.ts";
-import { exitCode, noGatewayAt } from "../output.ts";
+import { exitCode, noGatewayAt, plural } from "../output.ts";
 import { rootOf } from "../remote.ts";
 import type { Options } from "../options.ts";
 
@@ -147,7 +147,7 @@ function* lines(checks: readonly Check[]): Generator<string> {
     yield `ok       agents         ${agents} ${agents === 1 ? "agent needs" : "agents need"} no attention (--json lists all)`;
   const { wrong, unknown, note, ok } = countOutcomes(checks);
   yield "";
-  yield `${wrong} wrong, ${unknown} unknown, ${note} ${note === 1 ? "note" : "notes"}, ${ok} ok`;
+  yield `${wrong} wrong, ${unknown} unknown, ${plural(note, "note")}, ${ok} ok`;
 }
 
 const capabilitiesText = ({ upstream, model, capabilities }: Probe): string =>

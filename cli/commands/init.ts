@@ -9,7 +9,6 @@ import {
   fieldsOf,
   filledText,
   isTerminal,
-  listOf,
   print,
   printJson,
   refusal,
@@ -24,6 +23,8 @@ import {
   trustConfig,
 } from "../../src/configuration.ts";
 import { installedAgents } from "../launch/agents.ts";
+import { plural } from "../output.ts";
+import { modelsIn } from "../remote.ts";
 import type { Options } from "../options.ts";
 
 const FILE = "patchbay.yaml";
@@ -97,7 +98,7 @@ export function foundLines({ keys, servers, agents: there }: Found): string[] {
 }
 
 const serverText = ({ title, address, version, models }: LocalServer): string =>
-  `${title}${version === undefined ? "" : ` ${version}`} at ${address} (${models.length} model${models.length === 1 ? "" : "s"})`;
+  `${title}${version === undefined ? "" : ` ${version}`} at ${address} (${plural(models.length, "model")})`;
 
 type Entry = {
   readonly name: string;
@@ -237,16 +238,15 @@ async function lookAt(sign: Sign, address: string): Promise<LocalServer | undefi
   const body = await askLocal(`${address}${sign.path}`);
   if (body === undefined || !sign.isOwn(body)) return undefined;
   const { name, title, profile } = sign;
-  const list = listOf((await askLocal(`${address}/v1/models`))?.data) ?? [];
-  const models = list.flatMap((one) => filledText(fieldsOf(one)?.id) ?? []);
+  const models = modelsIn(await askLocal(`${address}/v1/models`));
   return { name, title, profile, address, version: filledText(body.version), models };
 }
 
 /** A JSON object from this machine; undefined without one in time. */
-async function askLocal(url: string, headers = {}): Promise<Fields | undefined> {
+async function askLocal(url: string): Promise<Fields | undefined> {
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const response = await fetch(url, { headers, signal, redirect: "error" });
+    const response = await fetch(url, { signal, redirect: "error" });
     if (!response.ok) return undefined;
     return fieldsIn(await limitedText(response));
   } catch {

@@ -27,7 +27,7 @@ import {
 } from "../../src/serving.ts";
 import { batchSchema, type FeedBatch, statusSchema } from "../../src/observe/console/wire.ts";
 import { keyFor } from "../gateways.ts";
-import { exitCode, recordedLine } from "../output.ts";
+import { exitCode, plural, recordedLine } from "../output.ts";
 import { modelsAt, rootOf } from "../remote.ts";
 import type { LaunchAgent } from "../launch/agent.ts";
 import { findAgent, programOf } from "../launch/agents.ts";
@@ -324,8 +324,6 @@ export function countTurns({ turns: rows, lost, running }: Arrived): TurnCount {
   }
   return { turns, calls, usage, cost, faults };
 }
-
-const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function countLine({ turns, calls, usage, cost, faults }: TurnCount): string {
   const words = [plural(turns, "turn"), plural(calls, "tool call")];

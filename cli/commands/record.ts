@@ -4,16 +4,15 @@ import {
   environment,
   type Environment,
   Fault,
-  onPath,
   print,
   printError,
   printJson,
   printOver,
   refusal,
 } from "../../src/terminal.ts";
-import { exitCode, recordedLine, recordedTurns, turns } from "../output.ts";
+import { exitCode, plural, recordedLine, recordedTurns } from "../output.ts";
 import { noGateway, runningGateways } from "../gateways.ts";
-import { agents } from "../launch/agents.ts";
+import { agents, programOf } from "../launch/agents.ts";
 import { runProgram } from "../launch/program.ts";
 import { launch } from "./launch.ts";
 import type { Options } from "../options.ts";
@@ -94,7 +93,7 @@ function turnCounter(before: Found, leftMs: () => number): (now: Found) => void 
     const count = summed(now).written - summed(before).written;
     const left = leftMs();
     const rest = left === Infinity ? "" : `, ${Math.ceil(left / 1000)} s left`;
-    const line = `${turns(count)} so far${rest}.`;
+    const line = `${plural(count, "turn")} so far${rest}.`;
     if (!printOver(line) && count !== printed) printError(line);
     printed = count;
   };
@@ -177,7 +176,7 @@ const interrupted = (forMs?: number): Promise<void> =>
   });
 
 function programAt(name: string, env: Environment): string {
-  const file = onPath(name, env["PATH"] ?? env["Path"] ?? "");
+  const file = programOf({ commands: [name] }, env);
   if (file !== undefined) return file;
   throw refusal(`\`${name}\` is not on PATH.`);
 }

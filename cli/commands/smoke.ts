@@ -189,9 +189,8 @@ async function ask(
 ): Promise<ReadAnswer> {
   const { path, named } = addressOf(scene.door, model, scene.stream);
   const response = await reach(target, path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-proxy-output-mode": scene.output },
-    body: JSON.stringify({ ...named, ...bodyFor(scene, count) }),
+    headers: { "x-proxy-output-mode": scene.output },
+    body: { ...named, ...bodyFor(scene, count) },
   });
   if (!response.ok) {
     const text = await bodyText(response, target);

@@ -18,7 +18,6 @@ import {
 } from "../../src/inspection.ts";
 import { type Call, Fault, type Item, refusal } from "../../src/terminal.ts";
 import type { Check, Probe, ProbePlan } from "../../src/observe/console/wire-checks.ts";
-import { textOfItem } from "../smoke/clients.ts";
 import { check, wordsOfFault } from "./check.ts";
 import type { Examined } from "./examine.ts";
 import {
@@ -204,6 +203,12 @@ async function askModel(asked: Asked): Promise<ProbeAnswer> {
     isWithheld,
   };
 }
+
+/** The text of a message; empty for another item. */
+const textOfItem = (item: Item): string =>
+  item.type !== "message"
+    ? ""
+    : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** The upstream with another profile and without retries, so that each question is one request. */
 const once = (upstream: Upstream, profile: Profile, onSend: () => void): Upstream => ({

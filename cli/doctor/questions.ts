@@ -14,6 +14,7 @@ import {
   type ToolChoice,
 } from "../../src/terminal.ts";
 import type { CheckOutcome } from "../../src/observe/console/wire-checks.ts";
+import { plural } from "../output.ts";
 import { callFlaws } from "../smoke/judge.ts";
 import { prompt, weatherTool } from "../smoke/scene.ts";
 import type { ProbeAnswer } from "./probe.ts";
@@ -162,8 +163,7 @@ const choosing =
     tools: { ...profile.tools, choice: [...new Set([...profile.tools.choice, form])] },
   });
 
-const counted = (calls: readonly unknown[]): string =>
-  `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
+const counted = (calls: readonly unknown[]): string => `${plural(calls.length, "call")} came`;
 
 const inWords = ({ text }: ProbeAnswer): string => `it answered without a call: ${quoted(text)}`;
 const quoted = (text: string): string => JSON.stringify(text.trim().slice(0, 60));

@@ -286,7 +286,10 @@ export const agents: readonly LaunchAgent[] = [
 ];
 
 /** The file of an agent on PATH; undefined if it is not installed. */
-export function programOf({ commands }: LaunchAgent, env: Environment): string | undefined {
+export function programOf(
+  { commands }: Pick<LaunchAgent, "commands">,
+  env: Environment,
+): string | undefined {
   const path = env["PATH"] ?? env["Path"] ?? "";
   return commands.map((command) => onPath(command, path)).find((file) => file !== undefined);
 }

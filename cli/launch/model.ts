@@ -1,7 +1,8 @@
 /** The model for an agent, and a check that it answers. */
 
-import { fieldsIn, fieldsOf, filledText, refusal } from "../../src/terminal.ts";
-import { isOwnModel } from "../../src/inspection.ts";
+import { fieldsOf, filledText, refusal } from "../../src/terminal.ts";
+import { isOwnModel, wireFrames } from "../../src/inspection.ts";
+import { reach } from "../remote.ts";
 import type { LaunchAgent } from "./agent.ts";
 
 /** The first model that the agent was made for; without one, the first. */
@@ -39,13 +40,9 @@ export async function checkModel(
   };
   let why: string | undefined;
   try {
-    const response = await fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(patienceMs),
-    });
-    const message = errorIn(await response.text());
+    const gateway = { url, key, timeoutMs: patienceMs };
+    const response = await reach(gateway, "/v1/chat/completions", { body });
+    const message = errorIn(await response.bytes());
     why = message ?? (response.ok ? undefined : `The gateway answers ${response.status}.`);
   } catch {
     // A model that must be loaded is slow, which is no failure.
@@ -56,14 +53,11 @@ export async function checkModel(
 }
 
 /** The message of a failed answer, from its body or a frame of its stream. */
-function errorIn(text: string): string | undefined {
-  const bodies = text.startsWith("{") ? [text] : text.split("\n").filter(isFrame).map(dataOf);
-  const error = bodies.map((body) => fieldsOf(fieldsIn(body)?.error)).find((one) => one);
+function errorIn(answer: Uint8Array): string | undefined {
+  const errors = wireFrames([answer]).map(({ data }) => fieldsOf(fieldsOf(data)?.error));
+  const error = errors.find((one) => one !== undefined);
   return error && (filledText(error.message) ?? "It gives no reason.");
 }
-
-const isFrame = (line: string): boolean => line.startsWith("data: {");
-const dataOf = (line: string): string => line.slice("data: ".length);
 
 /** The first model of each other upstream. */
 function othersText({ model, models }: Checked): string {

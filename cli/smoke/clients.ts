@@ -1,20 +1,7 @@
 /** Clients of `patchbay smoke`, one per door: each reads answers by the reader of its dialect. */
 
-import {
-  builtinDialects,
-  readSide,
-  stretchText,
-  type UpstreamName,
-  wireFrames,
-} from "../../src/inspection.ts";
-import {
-  type Fields,
-  type Item,
-  fieldsOf,
-  filledText,
-  listOf,
-  numberOf,
-} from "../../src/terminal.ts";
+import { builtinDialects, readSide, stretchText, wireFrames } from "../../src/inspection.ts";
+import { type Fields, fieldsOf, filledText, listOf, numberOf } from "../../src/terminal.ts";
 import { errorMessage } from "../remote.ts";
 import type { DoorName } from "./scene.ts";
 
@@ -165,12 +152,6 @@ export function readAnswer(
     problems: [...problems],
   };
 }
-
-/** The text of a message; empty for another item. */
-export const textOfItem = (item: Item | Item<UpstreamName>): string =>
-  item.type !== "message"
-    ? ""
-    : item.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** The figures in the head of a whole answer. */
 export function figuresInHead(head: Headers): AnswerFigures | undefined {

@@ -1,5 +1,6 @@
-import { errorsIn } from "../../src/inspection.ts";
+import { errorsIn, readUseTool } from "../../src/inspection.ts";
 import { jsonOf } from "../../src/terminal.ts";
+import { plural } from "../output.ts";
 import { type ReadAnswer, clientOf, type SeenCall } from "./clients.ts";
 import { weatherTool, type Scene } from "./scene.ts";
 
@@ -32,7 +33,7 @@ function* countFlaws(
   { calls, figures }: ReadAnswer,
   { least, most }: Bounds,
 ): Generator<string> {
-  const found = `${calls.length} ${calls.length === 1 ? "call" : "calls"} came`;
+  const found = `${plural(calls.length, "call")} came`;
   if (calls.length > most) yield `${found}, expected at most ${most}`;
   if (calls.length >= least) return;
   const why =
@@ -85,23 +86,8 @@ export const cityIn = (input: string): string => {
   return typeof value?.city === "string" ? value.city : "?";
 };
 
-export function useToolBlocks(text: string): Block[] {
-  const blocks = text.matchAll(/<use_tool>(.*?)<\/use_tool>/gs);
-  const child = (block: string, tag: string): string =>
-    plain(new RegExp(`<${tag}>(.*?)</${tag}>`, "s").exec(block)?.[1] ?? "?");
-  return [...blocks].map(([, block = ""]) => ({
-    name: child(block, "name"),
-    city: child(block, "city"),
-  }));
-}
-
-const entities: Readonly<Record<string, string>> = {
-  "&lt;": "<",
-  "&gt;": ">",
-  "&quot;": '"',
-  "&apos;": "'",
-  "&#39;": "'",
-  "&amp;": "&",
-};
-const plain = (text: string): string =>
-  text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => entities[entity] ?? entity);
+export const useToolBlocks = (text: string): Block[] =>
+  Array.from(text.matchAll(/<use_tool>.*?<\/use_tool>/gs), ([block]) => {
+    const call = readUseTool(block, () => ({ schema: weatherTool.parameters }));
+    return { name: call?.name ?? "?", city: cityIn(call?.input ?? "") };
+  });
