@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chunk, delta, role, stop, text } from "../support/chat-frames.ts";
+import { chunk, role, stop, text } from "../support/chat-frames.ts";
 import { askWithin, doors, readAnswer } from "../support/client.ts";
 import { done, frame, json, sse, type Answer } from "../support/fake-upstream.ts";
 import { sharedGateway } from "../support/shared-gateway.ts";
@@ -8,8 +8,7 @@ let answer: Answer;
 const here = sharedGateway(() => answer);
 
 const call = { id: "call_1", kind: "function", name: "look", input: '{"at":1}', complete: true };
-const input = { at: 1 };
-const toolUse = { type: "tool_use", id: "call_1", name: "look", input };
+const toolUse = { type: "tool_use", id: "call_1", name: "look", input: { at: 1 } };
 const said = (...messages: unknown[]): string[] =>
   messages.map((message) => frame(chunk([{ index: 0, message, finish_reason: null }])));
 const lookAt = (text: string): unknown => ({
@@ -44,38 +43,8 @@ const odd: readonly [string, Answer, string, readonly unknown[]][] = [
     [call],
   ],
   [
-    "a call among the parts of a message",
-    whole({ index: 0, message: { content: [{ type: "text", text: "Hi" }, toolUse] } }),
-    "Hi",
-    [call],
-  ],
-  [
     "a call in both forms",
     whole({ index: 0, message: { content: [toolUse], ...(lookAt('{"at":1}') as object) } }),
-    "",
-    [call],
-  ],
-  [
-    "a call among the parts of a delta",
-    sse(frame(delta({ content: [toolUse] })), frame(delta({}, "tool_use")), done),
-    "",
-    [call],
-  ],
-  [
-    "two calls among the parts of a delta",
-    sse(frame(delta({ content: [toolUse, { ...toolUse, id: "call_2" }] })), frame(stop), done),
-    "",
-    [call, { ...call, id: "call_2" }],
-  ],
-  [
-    "a call among the parts of deltas whose input follows",
-    sse(
-      frame(delta({ content: [{ ...toolUse, input: {} }] })),
-      frame(delta({ content: [{ type: "input_json_delta", partial_json: '{"at"' }] })),
-      frame(delta({ content: [{ type: "input_json_delta", partial_json: ":1}" }] })),
-      frame(stop),
-      done,
-    ),
     "",
     [call],
   ],

@@ -1,6 +1,5 @@
 /** Assembles the calls of a chat answer from the fragments that upstreams send. */
 
-import { isFields } from "../../json/json.ts";
 import { JsonScanner } from "../../json/scan.ts";
 import { checkHeld } from "../../stream/length-limit.ts";
 import type { Emit } from "../../stream/stage.ts";
@@ -350,26 +349,3 @@ export function fragmentOf(raw: Fields, notFirst: boolean): Fragment {
 }
 
 const callFields = new Set("index id type function custom name arguments input".split(" "));
-
-/** Reads the calls, and the pieces of their input, among the parts of the content. */
-export function fragmentsInParts(parts: readonly unknown[], isWhole: boolean): Fragment[] {
-  const fragments: Fragment[] = [];
-  for (const raw of parts) {
-    const part = fieldsOf(raw) ?? {};
-    const { id, call_id: callId, name } = part;
-    const input = part.input ?? part.arguments;
-    const isCall = /^(?:tool_use|tool_call|function_call)$/.test(String(part.type));
-    if (!isCall && part.type !== "input_json_delta") continue;
-    // An empty object means that the input follows, or is empty.
-    const isEmpty = isFields(input) && Object.keys(input).length === 0;
-    fragments.push({
-      index: isWhole ? fragments.length : undefined,
-      id: (isCall && (filledText(callId) ?? filledText(id))) || "",
-      kind: isCall ? "function" : "",
-      name: (isCall && filledText(name)) || "",
-      input: inputText(isCall ? (isEmpty ? "" : input) : part.partial_json),
-      notFirst: fragments.length > 0,
-    });
-  }
-  return fragments;
-}

@@ -24,7 +24,7 @@ import {
   reasoningTextIn,
   vendorFieldsIn,
 } from "./answer-fields.ts";
-import { areNumbered, CallAssembly, fragmentOf, fragmentsInParts } from "./assembly.ts";
+import { areNumbered, CallAssembly, fragmentOf } from "./assembly.ts";
 
 type Event = TurnEvent<UpstreamName>;
 
@@ -145,7 +145,7 @@ export class ChoiceReader {
         : content;
     const logprobs = raw.logprobs == null ? undefined : listOf(fieldsOf(raw.logprobs)?.content);
     if (typeof text !== "string") {
-      if (text != null) this.#readContentParts(delta, isWhole);
+      if (text != null) this.#readContentParts(text);
     } else this.#emitText(text, logprobs?.length === 0 ? undefined : logprobs);
     if (delta.refusal != null) this.#emitRefusal(filledText(delta.refusal) ?? "");
     if (delta.annotations != null) this.#readAnnotations(delta.annotations);
@@ -162,19 +162,14 @@ export class ChoiceReader {
     }
   }
 
-  /** Reads content that is no text: parts, some of which may be calls. */
-  #readContentParts({ content, tool_calls: listed }: Fields, isWhole: boolean): void {
-    const parts = listOf(content) ?? [content];
-    for (const part of parts) {
+  #readContentParts(content: unknown): void {
+    for (const part of listOf(content) ?? [content]) {
       const { type, text, signed } = readAnswerPart(part);
       if (type === "reasoning") this.#emitReasoning(text);
       if (signed !== undefined) this.#readReasoningExtra({ thinking_blocks: [signed] }, false);
       if (type === "refusal") this.#emitRefusal(text);
       if (type === "text") this.#emitText(text);
     }
-    // Calls that come in both forms are read once.
-    if (this.#hasCalls || (listOf(listed) ?? []).length > 0) return;
-    for (const fragment of fragmentsInParts(parts, isWhole)) this.calls.each(fragment);
   }
 
   #readCalls({ tool_calls: calls, function_call: oldCall }: Fields, isWhole: boolean): void {
