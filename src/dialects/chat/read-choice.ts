@@ -277,12 +277,9 @@ export class ChoiceReader {
 const isSilent = (delta: Fields, { logprobs }: Fields): boolean =>
   logprobs == null && Object.values(delta).every(isNothing);
 
-/**
- * The texts of an upstream that sends messages in place of deltas. Some send all text so far in each
- * message, others only the new text. The second text of a field shows which, field by field.
- */
+/** The texts of an upstream that sends messages in place of deltas, each with all text so far. */
 class Snapshots {
-  readonly #texts = new Map<string, SnapshotText>();
+  readonly #texts = new Map<string, { readonly last: string; readonly hasGrown: boolean }>();
 
   /** The message without the text that earlier messages brought. */
   fresh(message: Fields): Fields {
@@ -306,31 +303,11 @@ class Snapshots {
   }
 
   #freshText(key: string, text: string): string {
-    const known = this.#texts.get(key) ?? { last: "", grows: "unknown", repeated: "" };
-    this.#texts.set(key, known);
-    const { last, grows, repeated } = known;
-    if (last === "" || grows === "by pieces") {
-      known.last = text;
-      return text;
-    }
-    if (text.length > last.length && text.startsWith(last)) {
-      known.grows = "as a whole";
-      known.last = text;
-      return text.slice(last.length);
-    }
-    if (grows === "as a whole" || text === "") return "";
-    if (text === last) {
-      known.repeated += text;
-      return "";
-    }
-    known.grows = "by pieces";
-    return repeated + text;
+    const { last, hasGrown } = this.#texts.get(key) ?? { last: "", hasGrown: false };
+    const grows = text.startsWith(last);
+    // Before any has grown, a text that does not begin with the last one is a piece.
+    if (last.startsWith(text) || (hasGrown && !grows)) return "";
+    this.#texts.set(key, { last: text, hasGrown: grows && last !== "" });
+    return grows ? text.slice(last.length) : text;
   }
 }
-
-type SnapshotText = {
-  last: string;
-  grows: "unknown" | "by pieces" | "as a whole";
-  /** Text that came again: a repeated whole, or a piece that is equal to the one before. */
-  repeated: string;
-};
