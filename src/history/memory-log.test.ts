@@ -37,6 +37,20 @@ it("lets go of plans that a later one with the same id replaces", async () => {
   expect(await store.entry({ tenant: "ann", kind: "plan", id: "same" }, free)).toBeDefined();
 });
 
+it("makes no room for entries whose items and notes were all replaced", async () => {
+  const store = new MemoryLog(stillClock(), { maxBytes: 60_000, maxAgeMs: 1000 });
+  const find = async (of: "items" | "notes", id: string) => {
+    const found = await store.find({ of, tenant: "ann", ids: [id], maxBytes: 10_000 }, free);
+    return found.type === "found" ? found.items.get(id) : undefined;
+  };
+  await store.append(turn({ items: [item("first", "1"), item("same", "2")] }));
+  for (let at = 0; at < 1000; at++)
+    await store.append(turn({ items: [item("same", `${at}`)], notes: [item("note", `${at}`)] }));
+  expect(await find("items", "first")).toEqual(item("first", "1"));
+  expect(await find("items", "same")).toEqual(item("same", "999"));
+  expect(await find("notes", "note")).toEqual(item("note", "999"));
+});
+
 it("never holds more than it may, whatever the weights, and nothing that has expired", async () => {
   const clock = stillClock();
   const store = new MemoryLog(clock, { maxBytes: 200_000, maxAgeMs: 100 });

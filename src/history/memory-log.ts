@@ -291,33 +291,32 @@ export class MemoryLog implements Log {
   }
 
   #put(given: NewEntry): void {
-    const { kind, input = none, items = none, notes = none } = given;
+    const { tenant, kind, id, input = none, items = none, notes = none } = given;
     const now = this.#clock.now();
-    this.#dropExpired(now);
+    if (now - this.#sweptAt > this.#maxAgeMs / SWEEPS) this.#dropExpired(now);
     const made = new MemoryEntry(given, this.#made++);
     made.write(given, now);
     const shelf = this.#shelves[kind];
     if (!shelf.add(made)) return;
-    const held = this.#name(made);
-    made.noteNames = notes.map(({ id }) => id);
-    if (kind !== "list") made.names = itemNames(input, items);
-    for (const name of made.noteNames) held.notes.set(name, made);
-    for (const name of made.names) held.items.set(name, made);
-    shelf.empty(this.#remove);
-  }
-
-  /** Adds an entry to the maps by id. */
-  #name(made: MemoryEntry): Holding {
-    const { tenant, kind, id } = made;
+    if (notes.length > 0) made.noteNames = notes.map((note) => note.id);
+    if (kind !== "list" && input.length + items.length > 0) made.names = itemNames(input, items);
     let held = this.#tenants.get(tenant);
     if (held === undefined) this.#tenants.set(tenant, (held = newHolding()));
     held.size++;
-    if (kind === "rest" || id === undefined) return held;
-    const replaced = held.byId[kind].get(id);
-    // A replaced response can still be found by its items.
-    if (replaced !== undefined && kind !== "response") this.#remove(replaced);
-    held.byId[kind].set(id, made);
-    return held;
+    if (kind !== "rest" && id !== undefined) this.#point(held.byId[kind], id, made);
+    for (const name of made.noteNames) this.#point(held.notes, name, made);
+    for (const name of made.names) this.#point(held.items, name, made);
+    shelf.empty(this.#remove);
+  }
+
+  /** Lets a name find an entry. Removes the one that it found before if no other name finds that. */
+  #point(names: Map<string, MemoryEntry>, name: string, made: MemoryEntry): void {
+    const before = names.get(name);
+    if (before === made) return;
+    names.delete(name);
+    names.set(name, made);
+    made.uses++;
+    if (before !== undefined && --before.uses === 0) this.#remove(before);
   }
 
   #addItems(entry: MemoryEntry | undefined, items: readonly StoredItem[]): boolean {
@@ -338,21 +337,17 @@ export class MemoryLog implements Log {
 
   readonly #remove = (entry: MemoryEntry): void => {
     const { tenant, kind, id, names, noteNames } = entry;
-    const unname = (names: Map<string, MemoryEntry>, name: string): void => {
-      if (names.get(name) === entry) names.delete(name);
-    };
     const held = this.#tenants.get(tenant);
-    if (held !== undefined) {
-      for (const name of names) unname(held.items, name);
-      for (const name of noteNames) unname(held.notes, name);
-      if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id);
-      if (--held.size === 0) this.#tenants.delete(tenant);
+    if (held !== undefined && entry.uses > 0) {
+      if (kind !== "rest" && id !== undefined) unname(held.byId[kind], id, entry);
+      for (const name of noteNames) unname(held.notes, name, entry);
+      for (const name of names) unname(held.items, name, entry);
     }
+    if (held !== undefined && --held.size === 0) this.#tenants.delete(tenant);
     this.#shelves[kind].remove(entry);
   };
 
   #dropExpired(now: number): void {
-    if (now - this.#sweptAt <= this.#maxAgeMs / SWEEPS) return;
     this.#sweptAt = now;
     for (const shelf of new Set(Object.values(this.#shelves)))
       shelf.expire(now - this.#maxAgeMs, this.#remove);
@@ -360,6 +355,10 @@ export class MemoryLog implements Log {
 }
 
 const none: readonly StoredItem[] = [];
+
+function unname(names: Map<string, MemoryEntry>, name: string, entry: MemoryEntry): void {
+  if (names.get(name) === entry) names.delete(name);
+}
 
 const newHolding = (): Holding => ({
   byId: { response: new Map(), list: new Map(), plan: new Map() },

@@ -20,6 +20,7 @@ export type EntryContent = {
 /** Bytes of an entry or an item beside its text: objects, table slots, keys. */
 const ENTRY_BYTES = 256;
 const none: readonly StoredItem[] = [];
+const noNames: readonly string[] = [];
 const nothing = { json: "", origin: undefined, input: none, items: none, notes: none };
 
 /** A new entry: its content, and what a log knows of it without that. */
@@ -36,11 +37,13 @@ export class MemoryEntry {
   readonly shared: SharedText | undefined;
   readonly previous: string | undefined;
   /** The keys of its items and of its notes in the maps of the log. */
-  names: readonly string[] = [];
-  noteNames: readonly string[] = [];
+  names: readonly string[] = noNames;
+  noteNames: readonly string[] = noNames;
+  /** The number of names in those maps that find it; an id is one of them. */
+  uses = 0;
   /** Its number in the order of creation. */
   readonly order: number;
-  /** Time of the last write to it. */
+  /** Time of the last write to it, in whole milliseconds: V8 keeps a fraction as another object. */
   at = 0;
   /** The bytes that it counts as. */
   bytes = 0;
@@ -68,7 +71,7 @@ export class MemoryEntry {
   /** Sets its content; the entry must not be on a shelf. */
   write(given: Partial<EntryContent>, now: number): void {
     const { json = "", origin, input = none, items = none, notes = none } = given;
-    this.at = now;
+    this.at = Math.floor(now);
     // A character has up to two bytes.
     this.bytes = ENTRY_BYTES + 2 * json.length + (this.plan?.bytes ?? 0);
     for (const list of [input, items, notes])
@@ -125,21 +128,8 @@ class Block {
   /** The bytes of its entries. */
   bytes = 0;
   /** The same when it was packed; 0 before. */
-  #packedBytes = 0;
+  packedBytes = 0;
   #packed: Uint8Array | undefined;
-
-  add(entry: MemoryEntry): void {
-    this.entries.add(entry);
-    entry.block = this;
-    this.bytes += entry.bytes;
-  }
-
-  remove(entry: MemoryEntry): void {
-    entry.block = undefined;
-    this.entries.delete(entry);
-    this.bytes -= entry.bytes;
-    if (2 * this.bytes < this.#packedBytes) this.pack();
-  }
 
   /** Moves the texts of the entries that it still has to one place outside the heap. */
   pack(): void {
@@ -156,7 +146,7 @@ class Block {
       entry.text = undefined;
     }
     this.#packed = packed;
-    this.#packedBytes = this.bytes;
+    this.packedBytes = this.bytes;
   }
 
   textOf({ start, end }: MemoryEntry): string {
@@ -202,7 +192,9 @@ export class MemoryShelf {
     let block = share.blocks.at(-1);
     const full = this.#maxBytes / BLOCKS;
     if (block === undefined || block.bytes >= full) share.blocks.push((block = new Block()));
-    block.add(entry);
+    block.entries.add(entry);
+    block.bytes += bytes;
+    entry.block = block;
     if (block.bytes >= full) block.pack();
     this.#count(share, entry, 1);
     return true;
@@ -212,7 +204,10 @@ export class MemoryShelf {
     const { block } = entry;
     const share = this.#shares.get(entry.tenant);
     if (block === undefined || share === undefined) return;
-    block.remove(entry);
+    entry.block = undefined;
+    block.entries.delete(entry);
+    block.bytes -= entry.bytes;
+    if (2 * block.bytes < block.packedBytes) block.pack();
     if (block.bytes === 0) share.blocks.splice(share.blocks.indexOf(block), 1);
     this.#count(share, entry, -1);
     if (share.blocks.length === 0) this.#shares.delete(entry.tenant);
