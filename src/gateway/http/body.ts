@@ -101,7 +101,7 @@ export const tooLarge = (limit: number): Fault =>
     `The body is larger than ${limit} bytes; send less, or raise \`server.body_limit\`.`,
   );
 
-/** The room that a second chunk makes; from there on the room doubles. */
+/** The room that a second chunk makes; from there on the room doubles, up to the announced length. */
 const FIRST_BYTES = 64 * 1024;
 const none: Bytes = new Uint8Array(0);
 
@@ -111,11 +111,13 @@ const none: Bytes = new Uint8Array(0);
  */
 export class ByteBuffer {
   readonly #held: HeldBytes;
+  readonly #announced: number;
   #bytes: Bytes = none;
   #length = 0;
 
-  constructor(held: HeldBytes) {
+  constructor(held: HeldBytes, announced = Infinity) {
     this.#held = held;
+    this.#announced = announced;
   }
 
   get length(): number {
@@ -146,7 +148,8 @@ export class ByteBuffer {
   }
 
   #enlarge(least: number): void {
-    const size = Math.max(least, FIRST_BYTES, 2 * this.#bytes.length);
+    const room = Math.max(least, FIRST_BYTES, 2 * this.#bytes.length);
+    const size = least > this.#announced ? room : Math.min(room, this.#announced);
     this.#held.take(size - this.#bytes.length);
     const larger = new Uint8Array(size);
     larger.set(this.#bytes.subarray(0, this.#length));

@@ -66,6 +66,16 @@ describe("a body that arrives", () => {
     expect(budget.held).toBeLessThanOrEqual(2 * MB);
   });
 
+  it("costs no more than it announced, and grows if it was not true", () => {
+    const budget = new ByteBudget(8 * MB);
+    const { payload } = begin(budget, { headers: { "content-length": "70000" } });
+    payload.emit("data", Buffer.alloc(60_000));
+    payload.emit("data", Buffer.alloc(10_000));
+    expect(budget.held).toBe(70_000);
+    payload.emit("data", Buffer.alloc(1));
+    expect(budget.held).toBe(140_000);
+  });
+
   it("costs its length and not its square, in time", async () => {
     const chunk = Buffer.from("a");
     const work = (size: number): void => {

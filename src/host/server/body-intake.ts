@@ -39,7 +39,7 @@ class Intake implements SlowBody {
     this.#watch = slowBodiesBy(clock);
     this.#done = done;
     this.#held = new HeldBytes(share);
-    this.#bytes = new ByteBuffer(this.#held);
+    this.#bytes = new ByteBuffer(this.#held, announcedOf(payload) || Infinity);
   }
 
   begin(): void {

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LineBuffer } from "./line-buffer.ts";
 
@@ -19,6 +20,19 @@ describe("gathered lines", () => {
     lines.close();
     // A process may end before what is in the background does.
     expect(readFileSync(file, "utf8")).toContain("the last one\n");
+  });
+
+  it("keep their order over several writes", async () => {
+    const file = join(directory, "lines");
+    const lines = new LineBuffer(openSync(file, "a"));
+    const all = Array.from({ length: 100 }, (_, at) => `${at}${"x".repeat(at * 100)}\n`);
+    for (const line of all) {
+      lines.add(line);
+      await setImmediate();
+    }
+    while (!readFileSync(file, "latin1").endsWith(all.at(-1) ?? "")) await setImmediate();
+    lines.close();
+    expect(readFileSync(file, "latin1")).toBe(all.join(""));
   });
 
   it("begin a new line where one was cut off for want of room", () => {

@@ -22,6 +22,8 @@ export class LineBuffer {
   readonly #timer: NodeJS.Timeout;
   /** The gathered lines, up to `#length`. */
   #memory: Buffer = Buffer.allocUnsafeSlow(MEMORY_BYTES);
+  /** The memory of the last write, which takes the lines after the next one. */
+  #other: Buffer = Buffer.allocUnsafeSlow(MEMORY_BYTES);
   #length = 0;
   /** The rest of the write under way. */
   #rest: Buffer = empty;
@@ -87,7 +89,9 @@ export class LineBuffer {
     if (this.#writing || (this.#length === 0 && this.#rest.length === 0)) return;
     if (this.#rest.length === 0) {
       this.#rest = this.#memory.subarray(0, this.#length);
-      this.#memory = Buffer.allocUnsafeSlow(MEMORY_BYTES);
+      const free = this.#other;
+      this.#other = this.#memory;
+      this.#memory = free.length > MEMORY_BYTES ? Buffer.allocUnsafeSlow(MEMORY_BYTES) : free;
       this.#length = 0;
     }
     this.#writing = true;

@@ -193,9 +193,11 @@ class NodeReply implements Reply {
     const text = this.#held;
     this.#held = "";
     this.#isHolding = false;
-    if (!this.#ended) return response.write(text);
+    // Node reserves three bytes for each character of a text in UTF-8, and one in Latin-1.
+    const encoding = Buffer.byteLength(text) === text.length ? "latin1" : "utf8";
+    if (!this.#ended) return response.write(text, encoding);
     if (text === "") response.end();
-    else response.end(text);
+    else response.end(text, encoding);
     return true;
   }
 }
