@@ -1,8 +1,10 @@
 /** Serves the messages of WebSockets as exchanges. */
 
 import type { IncomingMessage } from "node:http";
+import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
-import { type WebSocket, WebSocketServer } from "ws";
+import type * as ws from "ws";
+import type { WebSocket } from "ws";
 import { faultBody } from "../../dialects/errors/fault-body.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { type ByteShare, HeldBytes } from "../../gateway/http/budget.ts";
@@ -329,7 +331,7 @@ export type Sockets = {
 /** The WebSockets of a server. */
 export function openSockets(gateway: Gateway, clock: Clock): Sockets {
   const connections = new Set<SocketConnection>();
-  let server = serverFor(gateway.bodyLimit);
+  let server: ReturnType<typeof serverFor> | undefined;
   return {
     wants(request) {
       const { headers } = request;
@@ -348,7 +350,7 @@ export function openSockets(gateway: Gateway, clock: Clock): Sockets {
         return;
       }
       // Read each time: a new configuration may change it.
-      if (server.limit !== gateway.bodyLimit) server = serverFor(gateway.bodyLimit);
+      if (server?.limit !== gateway.bodyLimit) server = serverFor(gateway.bodyLimit);
       server.upgrade(request, wire, head, (socket) => {
         // This id is of the request that opened the connection; each turn has its own id.
         const { "x-request-id": _, ...headers } = opened.headers;
@@ -364,7 +366,11 @@ export function openSockets(gateway: Gateway, clock: Clock): Sockets {
   };
 }
 
+const load = createRequire(import.meta.url);
+
+/** Loads the library, 0.4 MB, with the first WebSocket: most gateways get none. */
 function serverFor(limit: number) {
+  const { WebSocketServer } = load("ws") as typeof ws;
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
