@@ -154,7 +154,7 @@ describe("patchbay doctor", { timeout: 120_000 }, () => {
     const env = { GOOGLE_APPLICATION_CREDENTIALS: "/nowhere/key.json" };
     const { code, checks } = await report(terminal, [], env);
     const evidence =
-      "The upstream's credentials failed: The file /nowhere/key.json with credentials of Google cannot be read (ENOENT)";
+      "The file /nowhere/key.json with credentials of Google cannot be read (ENOENT)";
     expect(code).toBe(1);
     expect(checks[0]).toMatchObject({ id: "gateway.opened", outcome: "wrong", evidence });
     const { errors } = await terminal.patchbayWith(env, "check");
