@@ -13,6 +13,7 @@ import {
   type Model,
 } from "../support/fake-upstream.ts";
 import type { ConfigInput } from "../../src/gateway/config.ts";
+import type { Clock } from "../../src/turn/clock.ts";
 import { serve, type Served } from "../support/serve.ts";
 
 export const command = fileURLToPath(new URL("../../node_modules/.bin/codex", import.meta.url));
@@ -32,6 +33,7 @@ export async function openCodex(
   behind: Model,
   more: Readonly<Record<string, unknown>> = {},
   server: ConfigInput["server"] = {},
+  clock?: Clock,
 ): Promise<CodexGateway> {
   const home = await mkdtemp(join(tmpdir(), "patchbay-codex-home-"));
   const model = await fakeUpstream(behind);
@@ -51,6 +53,7 @@ export async function openCodex(
       server,
     },
     { HOME: home },
+    clock,
   );
   return {
     served,

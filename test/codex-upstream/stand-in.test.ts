@@ -1,9 +1,26 @@
 import { describe, expect, it } from "vitest";
+import type { Clock } from "../../src/turn/clock.ts";
 import { json } from "../support/fake-upstream.ts";
+import { until } from "../support/loopback.ts";
+import { stillClock } from "../support/still-clock.ts";
 import { ask, childEvents, openCodex, pidOf, standIn, type CodexGateway } from "./gateway.ts";
 
-const open = async (more = {}): Promise<CodexGateway> =>
-  openCodex(() => json({}), { command: await standIn(), ...more });
+const open = async (more = {}, clock?: Clock): Promise<CodexGateway> =>
+  openCodex(() => json({}), { command: await standIn(), ...more }, {}, clock);
+
+/** A clock at a twentieth of its speed, because a busy machine takes long to start a process. */
+function slowClock() {
+  const clock = stillClock(Date.now());
+  const timer = setInterval(() => clock.move(1), 20);
+  return {
+    clock,
+    /** Lets time fly until something has happened. */
+    async flyUntil(isDone: () => boolean): Promise<void> {
+      for (; !isDone(); clock.move(100)) await new Promise(setImmediate);
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
 
 // Each test has an app-server of its own; most of their time is spent waiting for it.
 describe.concurrent("an app-server that misbehaves", () => {
@@ -42,26 +59,42 @@ describe.concurrent("an app-server that misbehaves", () => {
   });
 
   it("may not answer at all: the request is given up, and the next one works", async () => {
-    await using gateway = await open({ timeouts: { connect: 1_500 } });
-    const { status, body } = await ask(gateway, { model: "mute" });
+    using time = slowClock();
+    await using gateway = await open({ timeouts: { connect: 1_500 } }, time.clock);
+    expect((await ask(gateway)).status).toBe(200);
+    const asked = ask(gateway, { model: "mute" });
+    await time.flyUntil(() => gateway.served.turns().length === 2);
+    const { status, body } = await asked;
     expect([status, body["error"]?.code]).toEqual([504, "upstream.headers_timeout"]);
     expect((await ask(gateway)).status).toBe(200);
   });
 
   it("may stop for good: it is replaced once it has not answered twice", async () => {
-    await using gateway = await open({ timeouts: { connect: 1_500 } });
+    using time = slowClock();
+    await using gateway = await open({ timeouts: { connect: 1_500 } }, time.clock);
     expect((await ask(gateway)).status).toBe(200);
     process.kill(pidOf(gateway), "SIGSTOP");
-    expect((await ask(gateway)).status).toBe(504);
+    const first = ask(gateway);
+    await time.flyUntil(() => gateway.served.turns().length === 2);
+    expect((await first).status).toBe(504);
     // That the thread before was let go of may not have been answered either.
-    await ask(gateway);
+    const second = ask(gateway);
+    await time.flyUntil(() => childEvents(gateway, "gone") === 1);
+    await second;
     expect((await ask(gateway)).status).toBe(200);
     expect(childEvents(gateway, "started")).toBe(2);
   });
 
   it("may fall silent in mid-answer", async () => {
-    await using gateway = await open({ timeouts: { idle: 200 } });
-    const { status, body } = await ask(gateway, { model: "silent" });
+    using time = slowClock();
+    await using gateway = await open(
+      { timeouts: { connect: 10_000_000, idle: 1_500 } },
+      time.clock,
+    );
+    const asked = ask(gateway, { model: "silent" });
+    await until(() => childEvents(gateway, "started") === 1);
+    await time.flyUntil(() => gateway.served.turns().length === 1);
+    const { status, body } = await asked;
     expect([status, body["error"]?.code]).toEqual([504, "upstream.idle_timeout"]);
     expect((await ask(gateway)).status).toBe(200);
   });

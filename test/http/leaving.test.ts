@@ -25,6 +25,7 @@ import {
 import { heapBytes } from "../support/heap.ts";
 import { untilUnchanged, until } from "../support/loopback.ts";
 import { onto, serve, type Served } from "../support/serve.ts";
+import { stillClock } from "../support/still-clock.ts";
 
 /** Much less than any answer or connection is waited for, and enough on a busy machine. */
 const SOON = 5_000;
@@ -87,16 +88,23 @@ describe.each(readDoors)("a client of the %s door that leaves", (door) => {
   it("while the gateway waits to try again is not asked for again", async () => {
     const busy = json({ error: { message: "Busy." } }, 503, { "retry-after-ms": "200" });
     await using upstream = await fakeUpstream(() => busy);
-    await using served = await serve(onto("chat", upstream.url, { retries: 1 }));
+    const clock = stillClock(Date.now());
+    await using served = await serve(onto("chat", upstream.url, { retries: 1 }), {}, clock);
+    const { promise: waits, resolve } = Promise.withResolvers<void>();
+    served.gateway.subscribe(({ type }) => type === "attempt" && resolve(), { steps: true });
     const abort = new AbortController();
     const asked = failure(ask(served, door, {}, { signal: abort.signal }));
-    await until(() => upstream.requests.length === 1);
-    await upstream.requests[0]?.closed;
+    await waits;
     abort.abort();
     expect(await asked).toMatchObject({ name: "AbortError" });
     await until(() => served.turns().length === 1);
-    const later = await ask(served, door);
-    expect(later.status).toBe(503);
+    clock.move(1_000);
+    const later = ask(served, door);
+    await until(() => {
+      clock.move(200);
+      return upstream.requests.length === 3;
+    });
+    expect((await later).status).toBe(503);
     expect(upstream.requests).toHaveLength(3);
   });
 });
