@@ -525,6 +525,29 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       await store.close();
     });
 
+    it("deletes what is still queued, so that no later write brings it back", async () => {
+      const { store } = await opened();
+      await store.create({ tenant: "ann", id: "conv", json: "{}", items: [] });
+      const lease = { id: "conv", owner: "one" };
+      await store.leases.take({ tenant: "ann", ...lease, ms: HOUR_MS });
+      const list = { json: "{}", items: [item("c-in")] };
+      const conversation = { ...lease, items: [item("d-in")] };
+      const saving = [
+        store.append(answer("a")),
+        store.append(answer("b", { previous: "a" })),
+        store.append(turn({ answerId: "c", list, notes: [item("thoughts")] })),
+        store.append(turn({ answerId: "d", conversation, items: [item("d-out")] })),
+      ];
+      const keys = [responseKey("ann", "a"), responseKey("ann", "b"), listKey("ann", "c")];
+      const dropping = [...keys, listKey("ann", "conv")].map((key) => store.drop(key));
+      expect(await Promise.all(dropping)).toEqual([true, true, true, true]);
+      await Promise.all(saving);
+      for (const key of keys) expect(await store.head(key, free)).toBeUndefined();
+      expect(await idsFound(store, "ann", "a-in", "b-out", "d-out")).toEqual([]);
+      expect(await store.drop(listKey("ann", "conv"))).toBe(false);
+      await store.close();
+    });
+
     it("keeps what responses share until none of them is left, for each tenant by itself", async () => {
       const { store } = await opened();
       const shared = { text: JSON.stringify(["\u00e4 tool ".repeat(500)]) };
