@@ -94,7 +94,7 @@ function shellIn(text: string, offered: readonly OfferedTool[]): OfferedTool | u
   return named ?? shells.find(({ tool }) => /shell|bash|exec/i.test(tool.name)) ?? shells[0];
 }
 
-/** The tools that a text names, each with the text from its name to the next tool's. */
+/** The tools that a text names, each with the text up to the name of the next tool. */
 function partsByTool(text: string, offered: readonly OfferedTool[]): Map<OfferedTool, string> {
   // A word in the names of two tools names neither.
   const owners = new Map<string, OfferedTool | undefined>();
@@ -103,10 +103,12 @@ function partsByTool(text: string, offered: readonly OfferedTool[]): Map<Offered
   for (const one of offered) owners.set(one.tool.name.toLowerCase(), one);
   const parts = new Map<OfferedTool, string>();
   let tool: OfferedTool | undefined;
+  let before = "";
   for (const word of text.split(/(?<= )/)) {
     const names = [word.toLowerCase().replaceAll(/[^\p{L}\p{N}_-]/gu, ""), ...stemsOf(word)];
     tool = names.map((name) => owners.get(name)).find(Boolean) ?? tool;
-    if (tool !== undefined) parts.set(tool, (parts.get(tool) ?? "") + word);
+    if (tool === undefined) before += word;
+    else parts.set(tool, (parts.get(tool) ?? (parts.size === 0 ? before : "")) + word);
   }
   // "In Paris, call this and that": both take the one name.
   for (const [one, part] of parts) if (!hasValues(part)) parts.set(one, text);

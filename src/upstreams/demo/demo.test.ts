@@ -110,6 +110,9 @@ describe("the demo's calls", () => {
       ],
     ],
     ["What is the weather in Boston, MA?", [["get_weather", { location: "Boston, MA" }]]],
+    ["In Oslo, how is the weather on day 3?", [["get_weather", { location: "Oslo" }]]],
+    ["Bergen weather, for the next 7 days", [["get_weather", { location: "Bergen" }]]],
+    ["What is the weather in canary-7f3a91?", [["get_weather", { location: "canary-7f3a91" }]]],
     [
       "Compare the weather of Rome vs Oslo",
       [

@@ -65,8 +65,9 @@ export const isCommand = (name: string): boolean => /^(?:command|cmd)s?$/.test(p
 const QUOTED = /`([^`]+)`|"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 const NUMBER = /(?<![\p{L}\d.-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d])/gu;
 /** Words with capitals, or of a script without them. A state belongs to its town: "Boston, MA". */
-const NAME = /[\p{Lu}\p{Lo}][\p{L}\p{M}'’-]*(?: \p{Lu}[\p{L}\p{M}'’-]*)*(?:, \p{Lu}{2}\b)?/gu;
-const WORDS = /\p{L}[\p{L}\p{M}'’-]*(?: \p{L}[\p{L}\p{M}'’-]*)*/gu;
+const NAME =
+  /[\p{Lu}\p{Lo}][\p{L}\p{M}\p{N}'’_-]*(?: \p{Lu}[\p{L}\p{M}\p{N}'’_-]*)*(?:, \p{Lu}{2}\b)?/gu;
+const WORDS = /\p{L}[\p{L}\p{M}\p{N}'’_-]*(?: \p{L}[\p{L}\p{M}\p{N}'’_-]*)*/gu;
 
 const RUN = /^(?:command|cmd|shell|script|code|argv?|args)s?$/;
 const FOLDER = /^(?:cwd|dir|directory|workdir|workingdirectory)$/;
@@ -101,13 +102,17 @@ const partsOf = (text: string, part: RegExp): readonly string[] =>
 function namesIn(prose: string, own: ReadonlySet<string>): readonly string[] {
   const isOrdinary = (word: string): boolean =>
     common.has(word) || calendarAndUnits.has(word) || own.has(stem(word));
-  const marked = prose
-    .replaceAll(/(?<=\p{L})['’]\p{L}{0,2}(?!\p{L})/gu, "")
-    // A capital that opens a sentence makes no name: "Translate this to French".
-    .replaceAll(/(?<=^|[.?!] )\p{Lu}(?=\p{L}* (?!and |or )\p{Ll})/gu, (sign) => sign.toLowerCase())
-    .replaceAll(/[\p{L}\p{M}]+/gu, (word) => (isOrdinary(word.toLowerCase()) ? ";" : word));
-  const names = partsOf(marked, NAME);
-  return names.length > 0 ? names : partsOf(marked, WORDS);
+  const marked = (words: string): string =>
+    words.replaceAll(/\p{L}[\p{L}\p{M}\p{N}_-]*/gu, (word) =>
+      isOrdinary(word.toLowerCase()) ? ";" : word,
+    );
+  const plain = prose.replaceAll(/(?<=\p{L})['’]\p{L}{0,2}(?!\p{L})/gu, "");
+  // A capital that opens a sentence makes no name, unless there is no other: "Translate this to French".
+  const opening = /(?<=^|[.?!] )\p{Lu}(?=\p{L}* (?!and |or )\p{Ll})/gu;
+  const later = marked(plain.replaceAll(opening, (sign) => sign.toLowerCase()));
+  const all = marked(plain);
+  const found = [partsOf(later, NAME), partsOf(all, NAME), partsOf(all, WORDS)];
+  return found.find((names) => names.length > 0) ?? [];
 }
 
 /** True if a text has a value apart from words in small letters. */
