@@ -34,6 +34,10 @@ describe("a server", () => {
     expect(said).toContain('"code":"request.timeout"');
   });
 
+  it.each(["", "GET / HTTP/1.1\r\nHo"])("does not wait for ever for a head (%j)", async (begun) => {
+    expect(await answerTo(begun, { requestMs: 30, checkMs: 10 })).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
   it("hears a request out that is arriving when it is stopped, and says that it stops", async () => {
     const gateway = openGateway(parseConfig({}), nodePlatform());
     const server = await openServer(gateway, { host: "127.0.0.1", port: 0 });
@@ -156,6 +160,22 @@ describe("a connection that was silent for a while", () => {
       expect(await text(socket)).toContain("Here.");
     },
   );
+
+  it("is closed if its client was refused and does not close it", async () => {
+    const server = await serving(({ reply }) => reply.end("Here."));
+    const connected = nextConnection(server);
+    const port = Number(new URL(server.url).port);
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.on("error", () => {});
+    socket.write("This is not HTTP.\r\n\r\n");
+    const own = await connected;
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(own.destroyed).toBe(false);
+    own.emit("timeout");
+    await new Promise(setImmediate);
+    expect(own.destroyed).toBe(true);
+    socket.destroy();
+  });
 
   it("is kept if the next request came while the process stood still", async () => {
     const server = await serving(({ reply }) => reply.end("Here."));

@@ -159,7 +159,7 @@ async function endIdle(socket: Socket): Promise<void> {
   await setImmediate();
   if (bytesMoved(socket) !== moved) return void socket.setTimeout(socket.timeout ?? 0);
   const { latest, open } = connectionOf(socket);
-  if (socket.writableLength === 0 && latest?.writableFinished !== true) return;
+  if (socket.writable && socket.writableLength === 0 && latest?.writableFinished !== true) return;
   if (socket.writableLength > 0) for (const reply of open) reply.stalled();
   socket.destroy();
 }
