@@ -192,6 +192,26 @@ describe("compileSchema", () => {
       );
     });
 
+  it("leaves alternatives alone whose property names the upstream accepts", () => {
+    const named = (type: string) => ({
+      type: "object",
+      properties: { type: { const: type }, reason: { type: "string" } },
+      required: ["type"],
+    });
+    const limits = [{ pattern: "^[^\\n]*$" }, { pattern: "^.{0,300}$" }];
+    const schema = {
+      type: "object",
+      properties: {
+        to: { type: "string", allOf: limits },
+        message: { anyOf: [{ type: "string" }, { anyOf: [named("start"), named("stop")] }] },
+      },
+    };
+    const keys = { chars: "A-Za-z0-9_.-", max: 64 };
+    const compiled = compileSchema(schema, { anyRoot: false, keys });
+    expect(compiled.schema).toBe(schema);
+    expect(compiled.codec).toBeUndefined();
+  });
+
   it("leaves a schema alone that the rule allows, references and all", () => {
     const schema = {
       type: "object",

@@ -2,8 +2,9 @@
 
 import { isFields } from "../../json/json.ts";
 import { impliedTypes, requiredIn, resolve, typeOfValue, typesIn } from "../../schema/keywords.ts";
-import type { SchemaRule } from "../../turn/profile.ts";
+import type { NameRule, SchemaRule } from "../../turn/profile.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
+import { fitsNameRule } from "../names/allocate.ts";
 import { apply, jsonText, texts, wrapped, type Codec } from "./codec.ts";
 import { follow, writeAll, writeTypes, writeUnion } from "./combine.ts";
 import { writeArray, writeObject } from "./object.ts";
@@ -30,7 +31,11 @@ const VALUE = "value";
 
 export function compileSchema(schema: JsonSchema, given: SchemaRule): Compiled {
   const mustCopy = given.refs === "bare" && recurs(schema);
-  const rule = mustCopy ? { ...given, refs: false } : given;
+  const rule = {
+    ...given,
+    ...(mustCopy && { refs: false }),
+    ...(given.keys !== undefined && haveKeys(schema, given.keys) && { keys: undefined }),
+  };
   // The first pass assumes that no reference changes values. If any value
   // changes, a reference may lead to it, so the second pass gives each a codec.
   let writer = new SchemaWriter(schema, rule, false);
@@ -352,6 +357,18 @@ export function describe(description: unknown, remarks: readonly string[]): stri
 }
 
 /** The number of objects in a schema, itself included. */
+/** True if the names of all properties in a schema are as a rule wants them. */
+function haveKeys(schema: unknown, rule: NameRule): boolean {
+  if (typeof schema !== "object" || schema === null) return true;
+  const { properties } = schema as Fields;
+  const names = isFields(properties) ? Object.keys(properties) : [];
+  return (
+    rule.reserved === undefined &&
+    names.every((name) => fitsNameRule(name, rule)) &&
+    Object.values(schema).every((inner) => haveKeys(inner, rule))
+  );
+}
+
 function countParts(schema: unknown): number {
   if (typeof schema !== "object" || schema === null) return 0;
   let parts = Array.isArray(schema) ? 0 : 1;
