@@ -231,7 +231,6 @@ function late({ name }: Upstream, error: unknown): Fault {
   return new Fault(
     "upstream.idle_timeout",
     `Upstream \`${name}\` did not end its answer in ${PATIENCE_MS / 1000} s. Try again, or choose a faster model.`,
-    { log: { upstream: name } },
   );
 }
 

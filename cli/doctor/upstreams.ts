@@ -69,8 +69,8 @@ const remedies: readonly (readonly [RegExp, string])[] = [
 
 function wordsOf(fault: Fault): readonly [string, string] {
   const [evidence, remedy] = wordsOfFault(fault);
-  const cause = fault.detail.log?.cause;
-  const better = remedies.find(([pattern]) => typeof cause === "string" && pattern.test(cause));
+  const { cause = "" } = fault.detail;
+  const better = remedies.find(([pattern]) => pattern.test(cause));
   return [evidence, better?.[1] ?? remedy];
 }
 

@@ -1,6 +1,5 @@
 import { faults, type FaultSpec } from "./fault-table.ts";
 import type { RateLimits } from "./rate-limit.ts";
-import type { Fields } from "./turn.ts";
 
 export type FaultCode = keyof typeof faults;
 
@@ -29,8 +28,8 @@ export type FaultDetail = {
   readonly allow?: string | undefined;
   /** The `content-encoding`s that the gateway reads. */
   readonly acceptEncoding?: string | undefined;
-  /** Other fields for the log: never content or secrets. */
-  readonly log?: Fields | undefined;
+  /** The transport's name of the error, such as `ECONNREFUSED`. */
+  readonly cause?: string | undefined;
 };
 
 /** The only error this codebase throws on purpose. Its message names the thing and the remedy. */

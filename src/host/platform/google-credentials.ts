@@ -153,8 +153,7 @@ async function fetchToken(place: Place): Promise<Token> {
 
 /** The fault of a server that sent no answer. */
 function unanswered({ url, form, named }: TokenRequest, env: Environment, error: unknown): Fault {
-  const cause = error instanceof Fault ? error.detail.log?.cause : undefined;
-  const why = typeof cause === "string" ? cause : "no answer in time";
+  const why = (error instanceof Fault && error.detail.cause) || "no answer in time";
   if (form !== undefined)
     return new Fault(
       "upstream.unreachable",

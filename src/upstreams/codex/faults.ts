@@ -220,12 +220,8 @@ const failures = {
       "upstream.unreachable",
       `The Codex process of upstream \`${name}\` did not start (${reason}); run \`CODEX_HOME=${home} ${file} app-server\` by hand to see why.`,
     ),
-  unstartable: (_: CodexContext, { error }: { error: string }) =>
-    passing(
-      "upstream.unreachable",
-      "The upstream could not start Codex; the gateway's log has the reason.",
-      { log: { error } },
-    ),
+  unstartable: ({ name }: CodexContext, { why }: { why: string }) =>
+    passing("upstream.unreachable", `Upstream \`${name}\` could not start Codex: ${why}.`),
   closing: () => final("gateway.stopping", "The upstream is being closed; try again."),
   // Another process is started at once, so there is nothing to wait for.
   exited: ({ name }: CodexContext, { reason }: { reason: string }) => ({
@@ -239,7 +235,6 @@ const failures = {
     final(
       "upstream.headers_timeout",
       `The upstream did not answer \`${method}\` within ${Math.round(ms / 1000)} s; try again.`,
-      { log: { method } },
     ),
   rpc: (
     codex: CodexContext,

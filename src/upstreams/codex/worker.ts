@@ -68,8 +68,8 @@ export class Worker {
       this.#startedAt = this.#clock.now();
       return server;
     } catch (error) {
-      const kind = error instanceof Error ? error.name : typeof error;
-      const unstartable = { type: "unstartable", error: kind } as const;
+      const why = error instanceof Error ? error.message : String(error);
+      const unstartable = { type: "unstartable", why } as const;
       this.#error = error instanceof CodexError ? error : new CodexError(unstartable, error);
       this.#rest(MAX_REST);
       throw this.#error;

@@ -12,7 +12,6 @@ import { type ErrorWords, errorWords, shortened } from "../../dialects/errors/er
 import { faults } from "../../turn/fault-table.ts";
 import { memoizeByIdentity } from "../../turn/memoize.ts";
 import { Fault, type FaultCode, type FaultDetail } from "../../turn/fault.ts";
-import type { Fields } from "../../turn/turn.ts";
 import { jsonOf } from "../../json/json.ts";
 import { type Failure, type Headers, headerValue, retryAfterOf } from "../retry.ts";
 import { formsOf } from "./secrets.ts";
@@ -78,7 +77,6 @@ export function httpFailure(failing: Failing, answered: Answered): Failure {
     status: keptStatus(code, status),
     retry: isAdvice(advised) ? advised === "true" : undefined,
     retryAfter: after === undefined ? undefined : String(Math.ceil(after / 1_000)),
-    log: { upstream: failing.name, status, type: error.type, requestId: headers["x-request-id"] },
   });
   const isPassing = (status === 429 || status >= 500) && code !== "upstream.quota";
   const again = isPassing && advised !== "false";
@@ -102,12 +100,8 @@ export const upstreamFault = (
   code: FaultCode,
   failing: Failing,
   problem: string,
-  detail: FaultDetail = {},
-): Fault =>
-  new Fault(code, `${whoIs(failing)} ${problem}`, {
-    log: { upstream: failing.name },
-    ...detail,
-  });
+  detail?: FaultDetail,
+): Fault => new Fault(code, `${whoIs(failing)} ${problem}`, detail);
 
 /** The fault code of a broken connection, whether another attempt may succeed, and the message. */
 type Break = readonly [
@@ -213,8 +207,7 @@ export function broken(failing: Failing, error: Error, started: boolean): Failur
     breaks[cause] ?? (started ? later : (earlyBreaks[cause] ?? unreachable));
   // A server that sends such a status will send it again.
   const retry = cause === UNASKED ? false : undefined;
-  const log = { upstream: name, cause };
-  return { fault: new Fault(code, message(failing, cause), { log, retry }, error), again };
+  return { fault: new Fault(code, message(failing, cause), { cause, retry }, error), again };
 }
 
 /** The transport's name of an error; undefined for an error of the gateway. */
@@ -246,7 +239,7 @@ export const noConnection = ({ name }: Failing, waitedMs: number): Failure => ({
   fault: new Fault(
     "upstream.busy",
     `All connections to upstream \`${name}\` were in use for ${waitedMs} ms. Try again, or raise its \`connections\`.`,
-    { log: { upstream: name }, retryAfter: "1" },
+    { retryAfter: "1" },
   ),
   again: false,
 });
@@ -277,23 +270,15 @@ function withoutBeginning(text: string, secret: string): string {
 /** The same fault without secrets. */
 export function shown(failing: Failing, fault: Fault): Fault {
   const { message, detail } = fault;
-  const { param, upstreamCode, log, said } = detail;
-  const safe = (text: string): string => redact(failing, text);
-  const shown = [message, param, upstreamCode, ...Object.values({ ...log, ...said })];
-  if (shown.every((text) => typeof text !== "string" || safe(text) === text)) return fault;
-  const safely = (fields: Fields): Fields =>
-    Object.fromEntries(
-      Object.entries(fields).map(([key, value]) => [
-        key,
-        typeof value === "string" ? safe(value) : value,
-      ]),
-    );
-  return new Fault(fault.code, safe(message), {
+  const { param, upstreamCode, said = {} } = detail;
+  const safe = (text: string | undefined) => text && redact(failing, text);
+  const texts = [message, param, upstreamCode, said.message, said.code, said.type];
+  if (texts.every((text) => safe(text) === text)) return fault;
+  return new Fault(fault.code, redact(failing, message), {
     ...detail,
-    param: param && safe(param),
-    upstreamCode: upstreamCode && safe(upstreamCode),
-    said: said && safely(said),
-    log: log && safely(log),
+    param: safe(param),
+    upstreamCode: safe(upstreamCode),
+    said: { message: safe(said.message), code: safe(said.code), type: safe(said.type) },
   });
 }
 
