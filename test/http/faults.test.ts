@@ -415,7 +415,7 @@ describe.concurrent("a turn that fails before its first event", () => {
     );
     await using served = await serve({
       upstreams: {
-        one: { dialect: "chat", base_url: first.url, retries: 5, timeouts: { headers: 150 } },
+        one: { dialect: "chat", base_url: first.url, retries: 5, timeouts: { headers: 500 } },
         two: { dialect: "responses", base_url: second.url },
       },
       models: { m: ["one/a", "two/b"] },

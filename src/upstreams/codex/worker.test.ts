@@ -15,7 +15,7 @@ function starting(...ends: readonly ("signed-out" | "unstartable" | "well")[]) {
       const end = ends[Math.min(seen.starts, ends.length - 1)] ?? "well";
       seen.starts++;
       seen.die = gone;
-      if (end !== "well") return Promise.reject(new CodexError({ type: end, error: "no" }));
+      if (end !== "well") return Promise.reject(new CodexError({ type: end, why: "no" }));
       return Promise.resolve({ pid: seen.starts, close: async () => {} } as AppServer);
     },
     clock,

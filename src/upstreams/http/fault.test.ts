@@ -52,7 +52,7 @@ describe("a refusal", () => {
   it.each(errorShapes)("says what %s says", (_, body, { message, code, type, param }) => {
     const { fault } = of(418, body);
     expect(fault.message).toContain(`(418): ${message ?? "{"}`);
-    expect(fault.detail).toMatchObject({ param, log: { type } });
+    expect(fault.detail).toMatchObject({ param, said: { type } });
     expect(fault.detail.upstreamCode).toBe(code ?? (type === fault.type ? undefined : type));
   });
 
