@@ -13,7 +13,7 @@ import {
 } from "../../schema/keywords.ts";
 import type { Fields, JsonSchema } from "../../turn/turn.ts";
 import { apply, type Codec } from "./codec.ts";
-import type { SchemaWriter, Within, WrittenSchema } from "./compile.ts";
+import { describe, type SchemaWriter, type Within, type WrittenSchema } from "./compile.ts";
 
 /** Writes schemas that must all hold: kept if the upstream takes `allOf`, else merged. */
 export function writeAll(schema: Fields, writer: SchemaWriter, within: Within): WrittenSchema {
@@ -30,6 +30,13 @@ export function writeAll(schema: Fields, writer: SchemaWriter, within: Within): 
     ...branches.map((branch) => follow(branch, writer.root, through)),
   ];
   const merged = all.every((one) => one !== undefined) ? mergeAll(all) : undefined;
+  const { type } = own;
+  if (merged === undefined && (type === "string" || isNumeric(String(type)))) {
+    writer.changed = true;
+    writer.describedOnly.add("allOf");
+    const remarks = [`allOf: ${JSON.stringify(allOf)}`];
+    return writer.write({ ...own, description: describe(own.description, remarks) }, within);
+  }
   if (merged === undefined) return writer.asText(schema, "schemas that must all hold");
   writer.changed = true;
   return writer.write(merged, through);
@@ -77,7 +84,9 @@ export function writeUnion(
   const isApart =
     Object.keys(common).length === 0 || (rule.untyped !== false && !writer.reshapesObjects());
   const branches: Alternative[] = [];
-  for (const branch of schemasIn(alternatives)) {
+  const keyword = writer.takes(word) ? word : "anyOf";
+  const listed = keyword === "anyOf" ? flattened(alternatives) : schemasIn(alternatives);
+  for (const branch of listed) {
     const through = new Set(within);
     const target = isApart ? branch : follow(branch, root, through);
     const merged = isApart || target === undefined ? target : mergeAll([target, common]);
@@ -86,7 +95,6 @@ export function writeUnion(
   }
   if (!isApart) writer.changed = true;
 
-  const keyword = writer.takes(word) ? word : "anyOf";
   if (!writer.takes(keyword)) return writeSingle(schema, branches, writer);
   if (keyword !== word) writer.changed = true;
   const nodes = branches.map((branch) => writer.write(branch.schema, branch.within));
@@ -103,6 +111,13 @@ export function writeUnion(
   if (codec === undefined) return writer.asText(schema, "alternatives that look alike");
   return { schema: written, codec };
 }
+
+/** Alternatives, with those of an alternative that only lists others in its place. */
+const flattened = (alternatives: unknown): readonly JsonSchema[] =>
+  schemasIn(alternatives).flatMap((one) => {
+    const isList = isFields(one) && Object.keys(one).join() === "anyOf";
+    return isList ? flattened(one.anyOf) : [one];
+  });
 
 /** Writes alternatives for an upstream that takes none: one besides null, or JSON text. */
 function writeSingle(

@@ -212,6 +212,44 @@ describe("compileSchema", () => {
     expect(compiled.codec).toBeUndefined();
   });
 
+  it("tells alternatives apart by a property that names them, nested ones too", () => {
+    const named = (type: string) => ({
+      type: "object",
+      properties: { type: { type: "string", const: type }, reason: { type: "string" } },
+      required: ["type"],
+    });
+    const schema = {
+      type: "object",
+      properties: {
+        message: { anyOf: [{ type: "string" }, { anyOf: [named("start"), named("stop")] }] },
+      },
+      required: ["message"],
+    };
+    const { schema: sent, codec } = compileSchema(schema, strict);
+    expect(sent).toMatchObject({
+      properties: {
+        message: { anyOf: [{ type: "string" }, { type: "object" }, { type: "object" }] },
+      },
+    });
+    for (const message of ["Hi", { type: "start" }, { type: "stop", reason: "done" }])
+      expect(codec?.decode(codec.encode({ message }))).toEqual({ message });
+    expect(codec?.decode({ message: { type: "start", reason: null } })).toEqual({
+      message: { type: "start" },
+    });
+  });
+
+  it("describes limits of a text that must all hold, if one schema cannot have them", () => {
+    const allOf = [{ pattern: "^[^\\n]*$" }, { pattern: "^.{0,300}$" }];
+    const schema = { type: "object", properties: { to: { type: "string", allOf } } };
+    const compiled = compileSchema(schema, { anyRoot: false, unions: ["anyOf"] });
+    expect(compiled.schema).toEqual({
+      type: "object",
+      properties: { to: { type: "string", description: `(allOf: ${JSON.stringify(allOf)})` } },
+    });
+    expect(compiled.codec).toBeUndefined();
+    expect(compiled.describedOnly).toEqual(["allOf"]);
+  });
+
   it("leaves a schema alone that the rule allows, references and all", () => {
     const schema = {
       type: "object",
