@@ -215,14 +215,10 @@ function mergeKeyword(word: string, all: readonly unknown[]): unknown {
       return values.every(Array.isArray) ? [...new Set<unknown>(values.flat())] : undefined;
     case "properties":
       return values.every(isFields) ? mergeEntries(values, mergeSchemas) : undefined;
-    case "additionalProperties":
-      return mergeSchemas(word, values);
     case "type":
       return values.every((type) => type === "number" || type === "integer")
         ? "integer"
         : undefined;
-    case "enum":
-      return values.every(Array.isArray) ? sharedBy(values) : undefined;
     default:
       return undefined;
   }
@@ -230,11 +226,6 @@ function mergeKeyword(word: string, all: readonly unknown[]): unknown {
 
 const mergeSchemas = (_: string, values: readonly unknown[]): JsonSchema | undefined =>
   values.every(isSchema) ? mergeAll(values) : undefined;
-
-function sharedBy([first = [], ...others]: readonly (readonly unknown[])[]): readonly unknown[] {
-  const sets = others.map((values) => new Set(values));
-  return first.filter((value) => sets.every((values) => values.has(value)));
-}
 
 /** One alternative of a union, as the client wrote it and as the upstream got it, with references followed. */
 type Branch = {

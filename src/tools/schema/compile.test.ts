@@ -238,6 +238,27 @@ describe("compileSchema", () => {
     });
   });
 
+  it("tells alternatives apart by a property that one requires and the other forbids", () => {
+    const of = (name: string) => ({
+      type: "object",
+      properties: { [name]: { type: "string" }, note: { type: "string" } },
+      required: [name],
+      additionalProperties: false,
+    });
+    const schema = {
+      type: "object",
+      properties: { parent: { anyOf: [of("page"), of("folder")] } },
+      required: ["parent"],
+    };
+    const { schema: sent, codec } = compileSchema(schema, strict);
+    expect(sent).toMatchObject({
+      properties: { parent: { anyOf: [{ type: "object" }, { type: "object" }] } },
+    });
+    expect(codec?.decode({ parent: { folder: "a", note: null } })).toEqual({
+      parent: { folder: "a" },
+    });
+  });
+
   it("describes limits of a text that must all hold, if one schema cannot have them", () => {
     const allOf = [{ pattern: "^[^\\n]*$" }, { pattern: "^.{0,300}$" }];
     const schema = { type: "object", properties: { to: { type: "string", allOf } } };
