@@ -159,7 +159,7 @@ export const bodyForms = fc.record({
   isObject: fc.boolean(),
   id: fc.constantFrom("own", "missing", "empty", "same", "number"),
   index: fc.constantFrom("missing", "own", "same"),
-  calls: fc.constantFrom("tool_calls", "flat", "tool_use"),
+  calls: fc.constantFrom("tool_calls", "flat"),
   finish: fc.constantFrom("tool_calls", "stop", "STOP", null, undefined),
   holder: fc.constantFrom("message", "delta"),
   choice: fc.constantFrom(0, 3, undefined),
@@ -178,8 +178,7 @@ export function chatBody(said: RandomAnswer, form: BodyForm): unknown {
   else if (reasoning !== "") message[form.reasoning] = reasoning;
   if (text !== "") parts.push(form.content === "strings" ? text : { type: "text", text });
   const calls = said.calls.map((call, at) => bodyCall(call, at, form));
-  if (form.calls === "tool_use") parts.push(...calls);
-  else if (calls.length > 0) message["tool_calls"] = calls;
+  if (calls.length > 0) message["tool_calls"] = calls;
   const isPlain = form.content === "plain" && parts.length === 1 && text !== "";
   if (isPlain) message["content"] = text;
   else if (parts.length > 0)
@@ -194,7 +193,6 @@ function bodyCall({ name, args }: RandomAnswer["calls"][number], at: number, for
   const ids: Body = { own: `call_${at}`, empty: "", same: "call_x", number: at };
   const id = ids[form.id] as unknown;
   const input = form.isObject ? (JSON.parse(args) as unknown) : args;
-  if (form.calls === "tool_use") return { type: "tool_use", id, name, input: JSON.parse(args) };
   const index = { missing: undefined, own: at, same: 0 }[form.index];
   const called = { name, arguments: input };
   return {
