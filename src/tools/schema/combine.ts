@@ -4,7 +4,6 @@ import {
   isNumeric,
   isOfType,
   isSchema,
-  requiredIn,
   resolve,
   schemasIn,
   typeOfWord,
@@ -84,9 +83,7 @@ export function writeUnion(
   const isApart =
     Object.keys(common).length === 0 || (rule.untyped !== false && !writer.reshapesObjects());
   const branches: Alternative[] = [];
-  const keyword = writer.takes(word) ? word : "anyOf";
-  const listed = keyword === "anyOf" ? flattened(alternatives) : schemasIn(alternatives);
-  for (const branch of listed) {
+  for (const branch of schemasIn(alternatives)) {
     const through = new Set(within);
     const target = isApart ? branch : follow(branch, root, through);
     const merged = isApart || target === undefined ? target : mergeAll([target, common]);
@@ -95,6 +92,7 @@ export function writeUnion(
   }
   if (!isApart) writer.changed = true;
 
+  const keyword = writer.takes(word) ? word : "anyOf";
   if (!writer.takes(keyword)) return writeSingle(schema, branches, writer);
   if (keyword !== word) writer.changed = true;
   const nodes = branches.map((branch) => writer.write(branch.schema, branch.within));
@@ -111,13 +109,6 @@ export function writeUnion(
   if (codec === undefined) return writer.asText(schema, "alternatives that look alike");
   return { schema: written, codec };
 }
-
-/** Alternatives, with those of an alternative that only lists others in its place. */
-const flattened = (alternatives: unknown): readonly JsonSchema[] =>
-  schemasIn(alternatives).flatMap((one) => {
-    const isList = isFields(one) && Object.keys(one).join() === "anyOf";
-    return isList ? flattened(one.anyOf) : [one];
-  });
 
 /** Writes alternatives for an upstream that takes none: one besides null, or JSON text. */
 function writeSingle(
@@ -263,68 +254,35 @@ function unionCodec(branches: readonly Branch[]): Codec | undefined {
   };
 }
 
-/** True if no value has the outline of both. */
+/** True if the alternatives differ in their types or in the values they list: objects of one type do not. */
 function areApart(one: JsonSchema, other: JsonSchema): boolean {
   if (!isFields(one) || !isFields(other)) return false;
   const [types, others] = [typesIn(one), typesIn(other)];
   if (types.length === 0 || others.length === 0) return false;
-  const shared = types.filter((type) => others.some((o) => overlap(type, o)));
-  if (shared.length === 0) return true;
-  if (shared.length > 1 || shared[0] !== "object") return haveOtherValues(one, other);
-  return lacks(one, other) || lacks(other, one) || isDiscriminated(one, other);
+  return !types.some((type) => others.some((o) => overlap(type, o))) || haveOtherValues(one, other);
 }
 
 const overlap = (one: string, other: string): boolean =>
   one === other || (isNumeric(one) && isNumeric(other));
 
-const valuesOf = (schema: unknown): readonly unknown[] | undefined =>
-  isFields(schema) ? allowedValues(schema) : undefined;
-
-function haveOtherValues(one: unknown, other: unknown): boolean {
-  const [mine, theirs] = [valuesOf(one), valuesOf(other)];
+function haveOtherValues(one: Fields, other: Fields): boolean {
+  const [mine, theirs] = [allowedValues(one), allowedValues(other)];
   return mine !== undefined && theirs !== undefined && mine.every((v) => !theirs.includes(v));
 }
 
-/** True if `one` forbids a property that `other` requires. */
-function lacks(one: Fields, other: Fields): boolean {
-  if (one.additionalProperties !== false) return false;
-  const properties = isFields(one.properties) ? one.properties : {};
-  return requiredIn(other).some((key) => !Object.hasOwn(properties, key));
-}
-
-function isDiscriminated(one: Fields, other: Fields): boolean {
-  const [mine, theirs] = [one.properties, other.properties];
-  if (!isFields(mine) || !isFields(theirs)) return false;
-  const both = requiredIn(one).filter((key) => requiredIn(other).includes(key));
-  return both.some((key) => haveOtherValues(mine[key], theirs[key]));
-}
-
 /**
- * True if a value has the outline that a schema asks for. This is not validation: it only tells
- * alternatives apart, and forgives a model any errors inside.
+ * True if a value has the type, and is one of the values, that a schema asks for. This is not
+ * validation: it only tells alternatives apart, and forgives a model any errors inside.
  */
 function looksLike(schema: JsonSchema, given: unknown): boolean {
   if (typeof schema === "boolean") return schema;
   const value = roundedNumber(given);
   const types = typesIn(schema);
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
-  const values = valuesOf(schema);
-  if (values !== undefined && !values.some((one) => isSame(one, given) || isSame(one, value)))
-    return false;
-  return !isFields(value) || hasOutline(schema, value);
+  const values = allowedValues(schema);
+  return values === undefined || values.some((one) => isSame(one, given) || isSame(one, value));
 }
 
 /** True for equal values; the order of keys does not matter. */
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(ordered(one)) === JSON.stringify(ordered(other));
-
-function hasOutline(schema: Fields, value: Fields): boolean {
-  const properties = isFields(schema.properties) ? schema.properties : {};
-  const rest = schema.additionalProperties;
-  if (!requiredIn(schema).every((key) => Object.hasOwn(value, key))) return false;
-  return Object.entries(value).every(([key, held]) => {
-    if (!Object.hasOwn(properties, key)) return rest !== false;
-    const property = properties[key];
-    return valuesOf(property) === undefined || (isSchema(property) && looksLike(property, held));
-  });
-}
