@@ -12,6 +12,8 @@ export type Loopback = AsyncDisposable & {
 export async function loopback(listener: RequestListener): Promise<Loopback> {
   const sockets: Socket[] = [];
   const server = createServer(listener);
+  // Node closes a kept connection after 5 s: of a process that stands still, just as it is used again.
+  server.keepAliveTimeout = 0;
   server.on("connection", (socket) => void sockets.push(socket));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
