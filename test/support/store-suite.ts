@@ -268,7 +268,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const chain = await store.load(responseKey("ann", "299"), 1_000_000, free);
       expect(chain.type === "found" && idsIn(chain).split(" ").length).toBe(300);
       expect(await requests(store, "ann")).toEqual([300]);
-      await Promise.all(saving);
+      for (const saved of saving) await saved;
       await store.close();
     });
 
@@ -363,7 +363,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const saving: Promise<void>[] = [];
       for (let at = 0; at < 600; at++)
         saving.push(save(`t${at}`, at > 0 ? `t${at - 1}` : undefined));
-      await Promise.all(saving);
+      for (const saved of saving) await saved;
       const upTo = (last: number): string[] =>
         Array.from({ length: last + 1 }, (_, at) => `t${at}`);
       for (const at of [0, 15, 16, 40, 99, 257, 598]) {
@@ -541,7 +541,7 @@ export function describeStore(kind: string, open: OpenStore, age: Age): void {
       const keys = [responseKey("ann", "a"), responseKey("ann", "b"), listKey("ann", "c")];
       const dropping = [...keys, listKey("ann", "conv")].map((key) => store.drop(key));
       expect(await Promise.all(dropping)).toEqual([true, true, true, true]);
-      await Promise.all(saving);
+      for (const saved of saving) await saved;
       for (const key of keys) expect(await store.head(key, free)).toBeUndefined();
       expect(await idsFound(store, "ann", "a-in", "b-out", "d-out")).toEqual([]);
       expect(await store.drop(listKey("ann", "conv"))).toBe(false);
