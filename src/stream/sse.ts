@@ -102,17 +102,23 @@ export class SseReader {
     const isBlank = this.#endsLine && text.charCodeAt(at) === LINE_FEED;
     const blank = this.#hasReturns ? -1 : isBlank ? at - 1 : text.indexOf("\n\n", at);
     const end = blank === -1 ? text.length : blank + 2;
-    const line = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r"), at - 1) + 1;
-    const isStart = line > at || this.#isBetweenFrames || this.#endsLine;
-    const mayBeJson = isStart && ' \t{}[]"'.includes(text.charAt(line));
-    const isHeld = blank === -1 && mayBeJson && text.length - line < LONGEST_STRAY;
-    const open = isHeld ? line : end;
+    const open = blank === -1 ? this.#openJson(text, at) : end;
     this.#open = text.slice(open, end);
     this.#isBetweenFrames = blank !== -1;
     this.#parser ??= this.#makeParser();
     this.#parser.feed(text.slice(at, open));
     this.#endsLine = "\r\n".includes(text.charAt(open - 1));
     return end;
+  }
+
+  /** Where the last line begins if it may be JSON, else the end of the text. */
+  #openJson(text: string, at: number): number {
+    // A search backwards for what is not there reads the whole text, one character at a time.
+    const lastReturn = this.#hasReturns ? text.lastIndexOf("\r") : -1;
+    const line = Math.max(text.lastIndexOf("\n"), lastReturn, at - 1) + 1;
+    const isStart = line > at || this.#isBetweenFrames || this.#endsLine;
+    const mayBeJson = isStart && ' \t{}[]"'.includes(text.charAt(line));
+    return mayBeJson && text.length - line < LONGEST_STRAY ? line : text.length;
   }
 
   /** Some upstreams send an error as bare JSON, in several lines, behind the frames. */
