@@ -246,7 +246,7 @@ const mostLines: Readonly<Record<string, number>> = {
   turn: 1651,
   diagnostics: 201,
   schema: 614,
-  stream: 1927,
+  stream: 1935,
   tools: 6341,
   profiles: 1654,
   dialects: 16105,

@@ -134,10 +134,18 @@ export class StraightLane<Name extends AnyName> implements Stage<TurnEvent<Name>
 
   #forward(frame: Frame, emit: Emit<string>): void {
     if (frame.stops !== undefined) this.#stopped = new Set([...this.#stopped, ...frame.stops]);
-    this.#forwarded = this.#waiting.length;
+    const [events, before] = [this.#waiting, this.#forwarded];
+    this.#forwarded = events.length;
     this.#sequence = frame.sequence ?? this.#sequence;
     if (this.#options.followsAtOnce === true || this.#forwarded > MOST_WAITING)
       this.#write(discard);
+    else
+      for (let at = before; at < events.length; at++) {
+        const event = events[at];
+        // Its frames are sent, and the pieces hold on to the text of their network read.
+        if (event !== undefined && "literals" in event)
+          events[at] = { ...event, literals: undefined };
+      }
     if (frame.usageOnly === true) this.#count = frame;
     // The sentinel is always the same, and comes after the counts and comments that may follow.
     else if (frame.ends !== "done") emit(frame.run ?? sseFrame(frame.data, frame.name));
