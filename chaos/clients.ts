@@ -20,7 +20,7 @@ const bodies: Readonly<Record<string, (text: string, stream: boolean) => object>
   gemini: (text) => ({ contents: [{ role: "user", parts: [{ text }] }] }),
 };
 
-/** How a door ends a stream well, and how it says that one failed. */
+/** The end of a stream at a door, and the report of a failed one. */
 type Ends = {
   readonly good: RegExp;
   readonly bad: RegExp;

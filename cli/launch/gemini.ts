@@ -169,11 +169,11 @@ const variables = (to: Lasting, type: string): Readonly<Record<string, string>> 
     : { GOOGLE_GEMINI_BASE_URL: to.url, GEMINI_API_KEY: key };
 };
 
-/** Sandboxes that are containers. `true` is one too, except on macOS, which has a sandbox of its own. */
+/** Sandboxes that are containers. `true` is one too, except on macOS, which has its own sandbox. */
 const containers = new Set(["docker", "podman", "runsc", "lxc"]);
 if (process.platform !== "darwin") containers.add("true").add("1");
 
-/** A warning if Gemini CLI will run in a container, which has a loopback of its own. */
+/** A warning if Gemini CLI will run in a container, which has its own loopback. */
 function containerNote({ url, env, directory, args }: AgentTarget): string | undefined {
   const { hostname } = new URL(url);
   const [setting] = [directory, geminiHome(homeOf(env))].flatMap((folder) => {

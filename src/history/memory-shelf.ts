@@ -43,7 +43,7 @@ export class MemoryEntry {
   uses = 0;
   /** Its number in the order of creation. */
   readonly order: number;
-  /** Time of the last write to it, in whole milliseconds: V8 keeps a fraction as another object. */
+  /** Time of the last write to it. */
   at = 0;
   /** The bytes that it counts as. */
   bytes = 0;
@@ -71,7 +71,7 @@ export class MemoryEntry {
   /** Sets its content; the entry must not be on a shelf. */
   write(given: Partial<EntryContent>, now: number): void {
     const { json = "", origin, input = none, items = none, notes = none } = given;
-    this.at = Math.floor(now);
+    this.at = now;
     // A character has up to two bytes.
     this.bytes = ENTRY_BYTES + 2 * json.length + (this.plan?.bytes ?? 0);
     for (const list of [input, items, notes])
